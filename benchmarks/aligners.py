@@ -1,7 +1,7 @@
-"""Aligners that are measured: the commands that each is run by, in processes of their own, and the links they found.
+"""The measured aligners: the commands that run each in a separate process, and the links they found.
 
-`systran-align` is fast_align's model with links of its own making; `python benchmarks/aligners.py SOURCE TARGET LINKS`
-runs it, as it has no command.
+`systran-align` is fast_align's model with its own way of making links; `python benchmarks/aligners.py SOURCE TARGET
+LINKS` runs it, as it has no command.
 """
 
 import json
@@ -22,20 +22,20 @@ from regard.inspect.pharaoh import parse_pharaoh, pharaoh
 Links = frozenset[tuple[int, int]]
 METHODS = ("intersection", "union", "grow-diag", "grow-diag-final-and")
 OWN = "own"
-"""How an aligner joins both directions that does so by itself."""
+"""The symmetrization of an aligner that does it internally."""
 
 
 class System(Protocol):
     def run(self, work: Path, text: str, name: str) -> dict[str, float]:
-        """Trains on a text and aligns it; what that cost. Its links are kept under the name."""
+        """Trains on a text and aligns it; returns the cost. The links are saved under the name."""
 
     def links(self, work: Path, name: str, first: int) -> dict[str, list[Links]]:
-        """Of the first pairs, by ways to join both directions."""
+        """The links of the first pairs, by symmetrization."""
 
 
 @dataclass(frozen=True)
 class Regard:
-    """Regard's aligner, with settings other than its own."""
+    """Regard's aligner, with changed settings."""
 
     changes: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 1
@@ -61,7 +61,7 @@ class Regard:
 
 @dataclass(frozen=True)
 class Eflomal:
-    """Its own command, with these options."""
+    """Eflomal's own command, with these options."""
 
     options: tuple[str, ...] = ()
 
@@ -81,7 +81,7 @@ class Eflomal:
 
 @dataclass(frozen=True)
 class FastAlign:
-    """systran-align, with the settings that fast_align's authors advise (-d -o -v), which joins links by itself."""
+    """systran-align, with the settings that fast_align's authors advise (-d -o -v); it symmetrizes internally."""
 
     def run(self, work: Path, text: str, name: str) -> dict[str, float]:
         files = [str(work / f"{text}.{side}") for side in ("source", "target")]
@@ -106,7 +106,7 @@ SYSTEMS: dict[str, System] = {
 
 
 def measured(command: list[str], output: Path | None = None) -> dict[str, float]:
-    """CPU and wall-clock seconds of a command, and the most memory that it or a process of its own had."""
+    """CPU and wall-clock seconds of a command, and the peak memory of it or a child process."""
     begun = time.perf_counter()
     with (output or Path(os.devnull)).open("w") as written, TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdout=written, stderr=errors)

@@ -101,7 +101,7 @@ def write_pairs(work: Path, name: str, pairs: list[tuple[str, ...]]) -> None:
 
 
 def speed(work: Path) -> list[dict[str, Any]]:
-    """New text, and training, in processes of their own: first where nothing was compiled before, and then again."""
+    """New text, and training, in separate processes: first with an empty compilation cache, and then again."""
     rows = []
     with TemporaryDirectory() as cache, TemporaryDirectory() as other:
         for when in ("cold", "warm"):
@@ -116,7 +116,7 @@ def speed(work: Path) -> list[dict[str, Any]]:
 
 
 def new_text(work: Path) -> dict[str, Any]:
-    """Pairs per second of text that an aligner was not trained on; loading it and compiling its loops apart."""
+    """Pairs per second of text that an aligner was not trained on; loading and compilation are timed separately."""
     texts = [lines(work / f"es-60000.{side}")[-30_000:] for side in ("source", "target")]
     begun = time.perf_counter()
     aligner = load(work / "es-30000.regard.1.model")
@@ -137,7 +137,7 @@ def new_text(work: Path) -> dict[str, Any]:
 
 
 def counts(found: list[Links], gold: list[Links]) -> np.ndarray:
-    """Of each sentence: links of both, and those that are right, twice; all links of the gold are sure."""
+    """For each sentence: links of both, and correct links, counted twice; all gold links are sure."""
     return np.array([(len(a) + len(s), 2 * len(a & s)) for a, s in zip(found, gold, strict=True)], dtype=float)
 
 
@@ -201,7 +201,7 @@ def mean_rate(runs: list[list[Links]], gold: list[Links], part: slice) -> float:
 
 
 def rate(runs: np.ndarray, drawn: np.ndarray | slice = slice(None)) -> float:
-    """The mean over runs of the error rate of these sentences."""
+    """The mean over runs of the error rate on these sentences."""
     return mean(error_rate(run[drawn]) for run in runs)
 
 

@@ -4,9 +4,9 @@
     python benchmarks/alignment_choice.py --work work --system eflomal --out alignment_choice_eflomal.json
 
 It takes the texts of `alignment.py prepare`: those of nine languages, and 10,000 pairs of English–Spanish, without the
-sentences of the test part, whose links are not opened and whose text is not learned from. Error rates are means over
-the ten languages. Each setting is run once, though eflomal is random: of its rates, a few thousandths tell nothing.
-Both have their own settings but for the one that is named; eflomal's links are joined in the way that is best with it.
+sentences of the test part, whose links are not opened and whose text is not trained on. Error rates are means over the
+ten languages. Each setting is run once, though eflomal is random: a few thousandths of its rates mean nothing. Both
+have their default settings except for the one named; eflomal's links are symmetrized by the method that is best for it.
 """
 
 import argparse
@@ -66,7 +66,7 @@ class DevText:
     @classmethod
     def of(cls, work: Path, name: str) -> "DevText":
         language = name.split("-")[0]
-        # Of the links of the test part, only how many lines there are is looked at.
+        # Of the links of the test part, only the number of lines is read.
         dev, test = (len(lines(work / f"{language}.{part}.links")) for part in PARTS)
         sides = [lines(work / f"{name}.{side}") for side in ("source", "target")]
         kept = [side[:dev] + side[dev + test :] for side in sides]
@@ -77,7 +77,7 @@ class DevText:
 
 
 def by_regard(changes: Mapping[str, Any], text: DevText) -> dict[str, float]:
-    """The error rate of each way to join both directions; by probability, with each threshold."""
+    """The error rate of each symmetrization; by probability, with each threshold."""
     plain = {"task": "alignment", "data": {"train": ["not", "read"]}, "model": {"kind": "hmm", **changes}}
     recipe = parse_recipe(plain, kind=AlignmentRecipe)
     words = [[words_of(line, recipe.data) for line in side] for side in (text.source, text.target)]
@@ -95,7 +95,7 @@ def _told(joining: Joining) -> str:
 
 
 def by_eflomal(options: Sequence[str], text: DevText) -> dict[str, float]:
-    """The error rate of each way to join both directions."""
+    """The error rate of each symmetrization."""
     with TemporaryDirectory() as folder:
         work = Path(folder)
         for side, told in (("source", text.source), ("target", text.target)):
@@ -105,11 +105,11 @@ def by_eflomal(options: Sequence[str], text: DevText) -> dict[str, float]:
 
 
 Rates = list[dict[str, float]]
-"""Of each text, by ways to join both directions."""
+"""Error rates of each text, by symmetrization."""
 
 
 def rows_of_regard(begin: Callable[..., Callable[[], Rates]]) -> Iterator[tuple[str, Any, list[float]]]:
-    """First of all settings as they are, joined in every way."""
+    """First the default settings, with every symmetrization."""
     usual = _told(BY_PROBABILITY)
     begun = {("as it is", usual): begin(by_regard, {})}
     begun |= {(name, value): begin(by_regard, {name: value}) for name, values in OURS.items() for value in values}
@@ -121,7 +121,7 @@ def rows_of_regard(begin: Callable[..., Callable[[], Rates]]) -> Iterator[tuple[
 
 
 def rows_of_eflomal(begin: Callable[..., Callable[[], Rates]]) -> Iterator[tuple[str, Any, list[float]]]:
-    """With its options as they are, joined in every way, and with others; the same way for all texts."""
+    """With the default options and every symmetrization, and with others; the same symmetrization for all texts."""
     begun = {name: begin(by_eflomal, options) for name, options in THEIRS.items()}
     for name, found in begun.items():
         ways = {method: [each[method] for each in found()] for method in METHODS}

@@ -4,13 +4,13 @@
     python benchmarks/attention_alignment.py train --work work --set train.epochs=12    # again, if it was stopped
     python benchmarks/attention_alignment.py judge --work work --out benchmarks/results/attention_alignment.json
 
-`train` trains, with each seed, a translator from English to Spanish and one back on the 60,000 pairs of Europarl alone,
+`train` trains, with each seed, a translator from English to Spanish and one back on the 60,000 pairs of Europarl only,
 by the recipe `--recipe` with the settings of `--set`, `--at-once` of them at the same time (all, unless it is given);
-when it is called again, it goes on. `judge` aligns the development and the test text of XL-WA, which none was trained
-on, by the commands of the product: with the mean of all layers, as long as nothing is chosen; with the choice for both
-directions, made by their agreement on the development text; and with the choice for English to Spanish alone, made by
-links of the translator's own training text. Gold is read for the error rates and nothing else. What the translators
-are, and where their settings differ from those of `--recipe`, is read from their folders (`en-es.SEED`, `es-en.SEED`).
+when it is called again, it resumes. `judge` aligns the development and the test text of XL-WA, which none was trained
+on, by the commands of the product: with the mean of all layers, before any choice; with the choice for both directions,
+made by their agreement on the development text; and with the choice for English to Spanish alone, made by links of the
+translator's own training text. Gold is read only for the error rates. The translators' settings, and how they differ
+from those of `--recipe`, are read from their folders (`en-es.SEED`, `es-en.SEED`).
 """
 
 import argparse
@@ -58,7 +58,7 @@ def folder(work: Path, direction: str, run: int) -> Path:
 
 
 def train(work: Path, recipe: str, runs: Sequence[int], changes: Sequence[str], at_once: int) -> None:
-    """When this is stopped, the translators save, and go on from there when it is called again."""
+    """If interrupted, the translators save, and resume when it is called again."""
     split_text(work)
     stopped = Event()
     # Ctrl-C and `timeout` reach the translators too, which save before they leave.
@@ -87,7 +87,7 @@ def train(work: Path, recipe: str, runs: Sequence[int], changes: Sequence[str], 
 
 
 def judge_run(work: Path, run: int) -> dict[str, Any]:
-    """One pair of translators: what was chosen, and its error rates on both parts."""
+    """One pair of translators: the choice, and its error rates on both parts."""
     forward, backward = (folder(work, direction, run) for direction in DIRECTIONS)
     for each in (forward, backward):
         (each / FILE).unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def judge_run(work: Path, run: int) -> dict[str, Any]:
 
 
 def trained_as(work: Path, recipe: str, runs: Sequence[int]) -> dict[str, Any]:
-    """What the translators' own folders say of them; both directions must be trained with the same settings."""
+    """The translators' settings by their folders; both directions must be trained with the same ones."""
     usual = settings_of(read_recipe(recipe, kind=TranslationRecipe))
     found, changes = [], []
     for run in runs:
@@ -131,7 +131,7 @@ def trained_as(work: Path, recipe: str, runs: Sequence[int]) -> dict[str, Any]:
 
 
 def settings_of(recipe: TranslationRecipe) -> dict[str, Any]:
-    """Those of training, by their names; the text and the seeds are this benchmark's own."""
+    """The training settings by name; the text and the seeds are set by this benchmark."""
     tables = recipe.model_dump(mode="json")
     every = flat({name: tables[name] for name in ("data", "tokens", "model", "train")})
     return {name: value for name, value in every.items() if name not in ("data.train", "data.dev", "data.test")}
@@ -151,7 +151,7 @@ def align(work: Path, model: Path, part: str, *options: str) -> str:
 
 
 def judged(work: Path, forward: Path, part: str, options: Sequence[str], name: str) -> float:
-    """The error rate of the links of a part, which are kept."""
+    """The error rate of the links of a part, which are saved."""
     kept = work / f"{name}.{part}.links"
     kept.write_text(align(work, forward, part, *options), "utf-8")
     return round(error_rate(of_sentences(work, kept, part)), 4)

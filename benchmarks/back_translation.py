@@ -1,10 +1,10 @@
-"""What back-translation does on Multi30k: few pairs, and the German of all others translated back by a model of them.
+"""The effect of back-translation on Multi30k: few pairs, and the German of all others, back-translated by a model.
 
     python benchmarks/back_translation.py --data multi30k --seeds 1,2,3
 
 A model of the reverse direction learns from the few pairs; `regard back-translate` writes English for the German of the
 others, by a beam, drawn at random, and by a beam with a tag before it. Then the recipe is repeated with the few pairs
-alone, with each kind of written ones beside them, and with all pairs as they are. What is finished is never repeated.
+alone, with each kind of synthetic pairs added, and with all original pairs. Finished runs are never repeated.
 """
 
 import argparse
@@ -24,7 +24,7 @@ WAYS: dict[str, list[str]] = {
     "drawn": ["--set", "decode.method=sample"],
     "tagged": ["--tag", "<bt>"],
 }
-"""How the other German is translated back: options of the command."""
+"""Ways to back-translate the other German: options of the command."""
 
 
 def divided(arguments: argparse.Namespace) -> Path:
@@ -49,7 +49,7 @@ def write(path: Path, lines: list[str]) -> None:
 
 
 def written(arguments: argparse.Namespace, folder: Path, way: str) -> list[str]:
-    """The file of the few pairs and of those that were written in one way."""
+    """The file of the few pairs and of those written in one way."""
     both, model = folder / f"{way}.tsv", place(arguments) / "reverse"
     if both.exists():
         return [str(both)]

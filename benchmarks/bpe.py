@@ -33,8 +33,8 @@ LEAST = 2
 
 
 def library(units: Counter[str], size: int, least: int) -> list[tuple[str, str]]:
-    """What the library learns of the same units."""
-    learner = tokenizers.Tokenizer(models.BPE())  # one that splits nothing
+    """The library's merges of the same units."""
+    learner = tokenizers.Tokenizer(models.BPE())  # one without splitting
     trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=least, show_progress=False, special_tokens=[])
     learner.train_from_iterator(units.elements(), trainer)
     return [(left, right) for left, right in json.loads(learner.to_str())["model"]["merges"]]
@@ -43,7 +43,7 @@ def library(units: Counter[str], size: int, least: int) -> list[tuple[str, str]]
 def figures(units: Counter[str], size: int, rounds: int) -> list[dict[str, Any]]:
     systems: dict[str, Callable[..., list[tuple[str, str]]]] = {"regard": learn_merges, "tokenizers": library}
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in systems}
-    learn_merges({"abab": 3}, 10, LEAST)  # which compiles
+    learn_merges({"abab": 3}, 10, LEAST)  # compiles
     for _ in range(rounds):
         found = {}
         for name, system in systems.items():

@@ -29,7 +29,7 @@ def conditions(packages: Iterable[str], commit: str = "") -> dict[str, Any]:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """What was called; of paths, the last part alone, because where files lie is nobody's business."""
+    """The command line; of paths, only the last part, because file locations are private."""
     script = Path(arguments[0])
     rest = (re.sub(r"[^\s=\"'\[,]*/(?=[^/])", "", each) for each in arguments[1:])
     return shlex.join(["python", f"{script.resolve().parent.name}/{script.name}", *rest])

@@ -26,7 +26,7 @@ ROWS = ("with-context", "without-context")
 
 
 def right_in_each(folder: Path) -> np.ndarray:
-    """Of each conversation of the test text, how many acts a model finds, and how many there are."""
+    """For each conversation of the test text, the number of acts that a model gets right, and of all acts."""
     classifier = regard.load(folder)
     texts = load_labelled(classifier.recipe.data, classifier.recipe.seed, ["test"]).texts("test")
     counts = []

@@ -44,12 +44,12 @@ KINDS = {
 NEAR = 200
 """Lines from the true place within which a fault counts as placed."""
 SPANISH_IS_FOREIGN = ("multi30k", "iwslt14", "europarl-deen", "tatoeba-deu", "xlwa-en-nl", "xlwa-en-da")
-"""Where text of another language is Spanish; German elsewhere."""
+"""Corpora where the other language is Spanish; it is German elsewhere."""
 BEGINNINGS = (0.0, 0.1, 0.5, 0.9)
 CATALOGS = ("ja", "zh_CN", "th", "de", "fr", "ru", "ar")
 """Languages of message catalogs."""
 FEWEST = 1000
-"""Messages from which on a language is taken."""
+"""Least number of messages for a language to be included."""
 ENCODINGS = {"CP1252": "cp1252", "UTF-16LE": "utf-16-le", "UTF-16BE": "utf-16-be", "UTF-16": "utf-16"}
 
 
@@ -120,7 +120,7 @@ def shifted(pairs: Pairs, start: int, distance: int) -> Pairs:
 
 
 def block_of(pairs: Pairs) -> int:
-    """How many pairs are copied over and over."""
+    """Number of pairs in the block that is repeated."""
     return max(200, len(pairs) // 20)
 
 
@@ -219,7 +219,7 @@ def figures(folder: Path, names: list[str], most: int) -> Iterator[dict[str, Any
 
 
 def timed(folder: Path, pairs: int) -> dict[str, Any]:
-    """Seconds that faults are looked for in a corpus of that many pairs: Europarl, repeated. Reading is not counted."""
+    """Seconds of checking a corpus of that many pairs: Europarl, repeated. Reading is not counted."""
     _, train, dev = next(one for one in corpora(folder) if one[0] == "europarl-deen")
     known = PairFaults(1, lambda line, side: str(line), None)
     for source, target in dev:

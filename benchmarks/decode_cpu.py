@@ -6,8 +6,8 @@
     python benchmarks/decode_cpu.py --joeynmt joey/bin/python --hidden 512 --out …
 
 Without a model: a Transformer of random weights (3 + 3 layers, width 256, feed-forward 1024, 4 heads, 8,000 tokens)
-that ends every output by itself after 32 tokens, on sources of 32 random tokens. Outputs of random weights say nothing:
-of them CTranslate2's may well differ from ours. With a model: what it makes of a text, and its BLEU. In both cases
+that ends every output by itself after 32 tokens, on sources of 32 random tokens. Outputs of random weights mean
+nothing: CTranslate2's may well differ from ours. With a model: its translation of a text, and its BLEU. In both cases
 recurrent models (LSTM, additive attention before the cell, or after it and fed to the next input) of random weights and
 of the same vocabulary are made to write as many tokens as they read.
 
@@ -60,18 +60,18 @@ ALONE = {"CTranslate2 alone, float32": "float32", "CTranslate2 alone, int8": "in
 FORMATS = {"own, bfloat16": "bfloat16", "own, int8": "int8"}
 """`decode.precision` of our own search, where it is not the default."""
 ONE_MODEL = ("own", *FORMATS, *ALONE)
-"""Those that run the weights of a Transformer, whatever its settings."""
+"""Systems that run the weights of any Transformer."""
 RECURRENT = {"own, recurrent": "before", "own, recurrent, fed": "feed"}
-"""Where the attention of each is."""
+"""The place of the attention of each."""
 JOEYNMT = ("JoeyNMT, recurrent", "JoeyNMT, Transformer")
 SYSTEMS = (*ONE_MODEL, *RECURRENT, MARIAN, *JOEYNMT)
 BATCH_TOKENS = "source tokens of a batch, beam not counted: each system at each size, of which its fastest counts"
 
 
 def ending_model(settings: TransformerModel) -> torch.nn.Module:
-    """Random weights, but for the position after LENGTH tokens, which says END louder than anything else speaks.
+    """Random weights, except that the position after LENGTH tokens gives END the highest score.
 
-    It is as sure of each token as a trained model is: a search for what an unsure one writes goes on for long.
+    It is as confident of each token as a trained model: a search with an unconfident one takes long.
     """
     model = build_model(settings, SIZE, SIZE).eval()
     with torch.no_grad():
@@ -82,7 +82,7 @@ def ending_model(settings: TransformerModel) -> torch.nn.Module:
 
 
 def searching(model: Any, how: Decoding) -> System:
-    """Our own search, which keeps what it has made ready for decoding."""
+    """Our own search, which caches what it prepares for decoding."""
     session = Session.of(model)
 
     def translate(sources: Sources, batch_tokens: int) -> Outputs:
@@ -111,7 +111,7 @@ def recurrent(settings: RecurrentModel, sizes: tuple[int, int], how: Decoding) -
 
 
 def trained(option: str, folder: Path) -> Translator:
-    """A model that the other systems can have the shape of."""
+    """A trained model whose shape the other systems can take."""
     try:
         translator = load(folder, device="cpu")
     except RegardError as error:  # which names the folder
@@ -141,7 +141,7 @@ def read_lines(option: str, path: Path) -> list[str]:
 
 
 def able(wanted: Iterable[str], shapes: Sequence[TransformerModel]) -> list[str]:
-    """Those wanted that can run models of all these shapes; of the others it is said why not."""
+    """The requested systems that can run models of all these shapes; for the others the reason is printed."""
     hindered = {name: next(filter(None, (hindrance(name, shape) for shape in shapes)), "") for name in ONE_MODEL}
     for name in wanted:
         if hindered.get(name):
@@ -150,7 +150,7 @@ def able(wanted: Iterable[str], shapes: Sequence[TransformerModel]) -> list[str]
 
 
 def hindrance(name: str, shape: TransformerModel) -> str:
-    """What keeps a system from running models of a shape; empty if nothing does."""
+    """Why a system cannot run models of a shape; empty if it can."""
     if FORMATS.get(name) == "int8" and not has_int8():
         return "this processor, or torch on it, has no fast and exact int8 products"
     if name in ALONE:
@@ -165,7 +165,7 @@ def hindrance(name: str, shape: TransformerModel) -> str:
 def systems_of(
     model: Any, settings: TransformerModel, how: Decoding, folder: Path, names: Collection[str]
 ) -> dict[str, System]:
-    """A Transformer with our own search, and with those that are named; others are not even loaded."""
+    """A Transformer with our own search, and with the named systems; others are not loaded."""
     names = [name for name in ONE_MODEL if name == "own" or name in names]
     formats = {name: how.model_copy(update={"precision": FORMATS.get(name, how.precision)}) for name in names}
     systems = {name: searching(model, formats[name]) for name in names if name not in ALONE}
@@ -199,18 +199,18 @@ def alone(folder: Path, compute: str, how: Decoding) -> System:
 
 @dataclass(frozen=True)
 class Time:
-    """Of one round: by the clock, and of all processors together. The second depends less on who else is busy."""
+    """Time of one round: by the clock, and by CPU time, which depends less on other load."""
 
     seconds: float
     processor_seconds: float
 
 
 Times = dict[int, list[Time]]
-"""Of a system: at each size of batches, in each round."""
+"""Times of a system: at each batch size, in each round."""
 
 
 def warmed(systems: Mapping[str, System], sources: Sources, sizes: Sequence[int]) -> dict[str, dict[int, Outputs]]:
-    """What each system writes at each size of batches when it is first asked."""
+    """Each system's outputs at each batch size in the warm-up."""
     return {name: {size: system(sources, size) for size in sizes} for name, system in systems.items()}
 
 
@@ -229,7 +229,7 @@ def measure(systems: Mapping[str, System], sources: Sources, rounds: int, sizes:
 
 
 def processor_seconds(system: System) -> float:
-    """What this process has computed so far, and that of the system, if it has one of its own."""
+    """CPU time of this process so far, and of the system's process, if it has one."""
     return time.process_time() + (system.processor_seconds if isinstance(system, JoeyNMT) else 0.0)
 
 
@@ -282,7 +282,7 @@ def _ratio(rates: Mapping[str, float], name: str, peer: str) -> float | None:
 
 
 def same_share(outputs: Outputs, own: Outputs) -> float:
-    """Of outputs that are the same, token by token."""
+    """Share of outputs that are equal, token by token."""
     return round(sum(one == other for one, other in zip(outputs, own, strict=True)) / len(own), 4)
 
 
@@ -311,7 +311,7 @@ def options() -> argparse.Namespace:
 
 
 def check_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Whatever is a number must be 1 or more, and each of several."""
+    """Every number, single or in a list, must be 1 or more."""
     for name, value in vars(arguments).items():
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, int) and number < 1:
@@ -328,7 +328,7 @@ def read_references(path: Path, count: int) -> list[str]:
 
 
 def texts_of(translator: Translator, outputs: Mapping[str, Outputs]) -> dict[str, list[str]]:
-    """Each system's outputs as they are read."""
+    """Each system's outputs as text."""
     return {name: [translator.target_tokenizer.decode(tokens) for tokens in found] for name, found in outputs.items()}
 
 
@@ -337,7 +337,7 @@ def bleu_of(texts: Mapping[str, list[str]], references: list[str]) -> dict[str, 
 
 
 def write(record: dict[str, Any], arguments: argparse.Namespace) -> None:
-    """The figures, with the settings that they were measured by."""
+    """Writes the figures, with the settings of the measurement."""
     settings = {name: plain(value) for name, value in vars(arguments).items()}
     record |= {"settings": settings, "load_average_after": round(os.getloadavg()[0], 2)}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -346,7 +346,7 @@ def write(record: dict[str, Any], arguments: argparse.Namespace) -> None:
 
 
 def plain(value: object) -> str | list[str]:
-    """A setting as it is written; of paths, the last part alone."""
+    """A setting as it is written; of paths, only the last part."""
     if isinstance(value, (list, tuple)):
         return [str(plain(each)) for each in value]
     return value.name if isinstance(value, Path) else str(value)

@@ -7,14 +7,14 @@ embeddings tied) with random weights, on sources of 27 tokens; every output is m
 batches of 128, and a single sentence. MarianMT has the same shape, in bfloat16; ours is run in float32, in float32 with
 products in TF32, and in bfloat16. All are warmed, then take turns; the median of the rounds counts. Captured outputs
 are compared with those of the same steps done one by one. A text of sentences of all lengths is translated too, three
-times (`--times`), from nothing: all is captured on the way.
+times (`--times`), from a cold start: steps are captured on the way.
 
     python benchmarks/decode_gpu.py --model runs/mine --text test.en --out …
 
-With a model there is nothing but such a text, a real one: MarianMT has the weights of the model, which must compute as
-it does, and the same batches; both end outputs by themselves, and all settings are the defaults. If more sentences are
-wanted than the text has, they are repeated and shuffled. `--cold` gives each process an empty cache of compiled Triton
-kernels, which otherwise is the user's own; the first time then includes compiling, of ours and not of the peer's.
+With a model there is only such a text, a real one: MarianMT has the weights of the model, which must compute as it
+does, and the same batches; both end outputs by themselves, and all settings are the defaults. If more sentences are
+requested than the text has, they are repeated and shuffled. `--cold` gives each process an empty cache of compiled
+Triton kernels, instead of the user's own; the first time then includes compilation, of ours and not of the peer's.
 
     python benchmarks/decode_gpu.py --model runs/mine --text test.en --systems "own, float32" --beams 5 --cold --out …
 """
@@ -57,7 +57,7 @@ TIMES = "first_time", "second_time", "third_time"
 PEER, WIDE_PEER = "MarianMT generate, bfloat16", "MarianMT generate, float32"
 PEERS = {WIDE_PEER: torch.float32, PEER: torch.bfloat16}
 ALONE = "weights in bfloat16 alone"
-"""As the peer has them, and as the commands do; otherwise a model keeps its own weights too."""
+"""Weights only in this format, as in the peer and in the commands; without it a model keeps the original ones too."""
 SYSTEMS = (WIDE_PEER, *PRECISIONS, PEER, ALONE)
 BEAMS = 5, 1
 Found = list[list[Hypothesis]]
@@ -87,7 +87,7 @@ def own_model(name: str = "float32") -> Session:
 
 
 def how_of(beam: int, rows: int) -> Decoding:
-    """What makes every output TOKENS long, END included."""
+    """Settings that make every output TOKENS long, END included."""
     exactly = {"least": TOKENS - 1, "longest_factor": 0.0, "longest_extra": TOKENS - 1}
     return Decoding.model_validate({"beam": beam, "batch_tokens": 32 * rows, **exactly})
 
@@ -129,7 +129,7 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
     for rows, beam in ((128, 5), (128, 1), (1, 5), (1, 1)):
         count = 1 if rows == 1 else BATCHES
         sources, how = sources_of(count * rows), how_of(beam, rows)
-        few = sources[: rows * min(count, 3)]  # of the peer, which takes long
+        few = sources[: rows * min(count, 3)]  # for the peer, which is slow
         systems: dict[str, Callable[[], Any]] = {PEER: partial(generate_all, peer, few, rows, beam)}
         for precision in PRECISIONS:
             systems[f"own, {precision}"] = partial(own, model, precision, sources, how)
@@ -154,7 +154,7 @@ def batches(rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def memory() -> Iterator[dict[str, Any]]:
-    """The most memory that each takes, in a process of its own: libraries keep theirs for whoever comes next."""
+    """The peak memory of each, in a separate process: libraries keep memory for later use."""
     yield from each_by_itself(peak_of)
 
 
@@ -183,7 +183,7 @@ def shown(name: str) -> str:
 
 
 def peak_of(name: str, beam: int) -> dict[str, Any]:
-    """The most memory that is taken, weights included, in batches of 128 sentences."""
+    """Peak memory, weights included, in batches of 128 sentences."""
     rows = 128
     sources, how = sources_of(4 * rows), how_of(beam, rows)
     is_peer = name in PEERS
@@ -199,7 +199,7 @@ def peak_of(name: str, beam: int) -> dict[str, Any]:
 
 
 def peaks() -> dict[str, float]:
-    """The most memory that this process has had so far."""
+    """Peak memory of this process so far."""
     measures = {"peak": torch.cuda.max_memory_allocated, "reserved": torch.cuda.max_memory_reserved}
     return {f"{name}_gibibytes": round(most() / 2**30, 3) for name, most in measures.items()}
 
@@ -210,7 +210,7 @@ def own(session: Session, precision: str, sources: Sources, how: Decoding, stepp
 
 
 def equal_outputs(count: int) -> Iterator[dict[str, Any]]:
-    """Whether captured steps give what the same steps give one by one, and what steps in other shapes give."""
+    """Whether captured steps equal the same steps done one by one, and steps in other shapes."""
     for precision in PRECISIONS:
         model, text = own_model(), text_of(count)
         for beam in (5, 1):
@@ -233,7 +233,7 @@ def _share(found: Found, others: Found) -> float:
 
 
 def repeated(lines: list[str], count: int) -> list[str]:
-    """So many of the lines; if there are fewer, they are repeated, and shuffled."""
+    """That many of the lines; if there are fewer, they are repeated and shuffled."""
     if count <= len(lines):
         return lines[:count]
     many = lines * -(-count // len(lines))
@@ -242,7 +242,7 @@ def repeated(lines: list[str], count: int) -> list[str]:
 
 
 def file_of(name: str, beam: int, count: int, folder: Path | None, path: Path | None, times: int) -> dict[str, Any]:
-    """Figures of a text, a few times: it begins without a graph."""
+    """Figures of a text, several times: it begins without captured graphs."""
     if folder is not None and path is not None:
         lines = repeated(read_lines("--text", path), count)
         text, system = real_text(name, beam, trained("--model", folder), lines)
@@ -263,12 +263,12 @@ def file_of(name: str, beam: int, count: int, folder: Path | None, path: Path | 
 
 
 def limited(beam: int) -> Decoding:
-    """What lets random weights, which end nothing by themselves, write as many tokens as they read."""
+    """Settings by which random weights, which never end an output, write as many tokens as they read."""
     return Decoding(beam=beam, longest_factor=1.0, longest_extra=0)
 
 
 def real_text(name: str, beam: int, translator: Translator, lines: list[str]) -> tuple[Sources, Callable[[], Any]]:
-    """A text, and what translates it: a trained model, or MarianMT with its weights, as both come."""
+    """A text, and its translator: a trained model, or MarianMT with its weights, with default settings."""
     text, how = translator.source_tokenizer.encode_all(lines), Decoding(beam=beam)
     if name in PEERS:
         peer = marian_of(translator.model, translator.recipe.model, POSITIONS).to(DEVICE, PEERS[name])
@@ -280,7 +280,7 @@ def real_text(name: str, beam: int, translator: Translator, lines: list[str]) ->
 
 
 def generate_as_we_do(system: System, text: Sources, how: Decoding) -> None:
-    """In the batches in which our own search has the same text."""
+    """Runs a system in the same batches as our own search."""
     shapes = CapturedStepping(DEVICE, capture=None)
     widths, fit = [shapes.width(len(source) + 1) for source in text], partial(shapes.fit, sources=len(text), workers=1)
     for batch in batches_by_length(widths, how.batch_tokens, fit):

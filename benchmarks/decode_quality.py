@@ -1,4 +1,4 @@
-"""What number formats and runtimes do to translations on a CPU: BLEU, and the share of outputs that stay as they were.
+"""Effect of number formats and runtimes on translations on a CPU: BLEU, and the share of unchanged outputs.
 
     python benchmarks/decode_quality.py --models seed-1 seed-2 seed-3 --text test.en --reference test.de --out …
 
@@ -6,10 +6,10 @@ Each system translates the text once with each model: our own search in float32,
 in float32 and int8, and MarianMT's `generate` with our weights. What takes part and when, says `decode_cpu.py`;
 here it must run all of the models, and MarianMT takes part only where it can have their weights.
 
-Models of several seeds tell what a format does from what it happens to do to one of them. The difference from our own
-search in float32 is that of BLEU on the whole text, its mean over the models, and the 95 % interval of that mean by the
-paired bootstrap (Koehn 2004): sentences are drawn anew, the same ones for all systems and models, in the draws of
-`regard.metrics.compare`. It says what other sentences would do to these models, and not what other models would do.
+Models of several seeds separate a format's effect from chance effects on one model. The difference from our own search
+in float32 is that of BLEU on the whole text, its mean over the models, and the 95 % interval of that mean by the paired
+bootstrap (Koehn 2004): sentences are resampled, the same ones for all systems and models, in the draws of
+`regard.metrics.compare`. It covers variation over sentences for these models, not variation over models.
 """
 
 import argparse
@@ -51,12 +51,12 @@ SYSTEMS = ("own", *FORMATS, *ALONE, MARIAN)
 SEED = 12345
 """sacreBLEU's own."""
 Outputs = dict[str, list[tuple[int, ...]]]
-"""Of each system, our own search in float32 ("own") among them."""
+"""Outputs of each system, including our own search in float32 ("own")."""
 Numbers = npt.NDArray[np.float64]
 
 
 def systems_for(shapes: Sequence[TransformerModel], wanted: Sequence[str]) -> list[str]:
-    """Those that can run models of all these shapes."""
+    """The systems that can run models of all these shapes."""
     names = able({"own", *wanted}, shapes)
     if MARIAN not in wanted:
         return names
@@ -67,7 +67,7 @@ def systems_for(shapes: Sequence[TransformerModel], wanted: Sequence[str]) -> li
 
 
 def translated(translator: Translator, lines: Sequence[str], how: Decoding, names: Sequence[str], told: str) -> Outputs:
-    """What each system makes of a text; `told` says which model it is, where the user sees how far it is."""
+    """Each system's translation of a text; `told` names the model in progress messages."""
     model: Any = translator.model
     shape: Any = translator.recipe.model
     sources, outputs = translator.source_tokenizer.encode_all(lines), {}
@@ -83,7 +83,7 @@ def translated(translator: Translator, lines: Sequence[str], how: Decoding, name
 
 
 def draws(count: int) -> Numbers:
-    """How often each of so many lines stands in the text itself, then in those drawn from it (R + 1, lines)."""
+    """How often each of `count` lines occurs in the text itself, then in its resamples (R + 1, lines)."""
     chosen = np.random.default_rng(SEED).choice(count, size=(RESAMPLES, count), replace=True)
     return np.stack([np.ones(count), *(np.bincount(lines, minlength=count) for lines in chosen)])
 
@@ -91,10 +91,10 @@ def draws(count: int) -> Numbers:
 def bleu_of_draws(
     texts: Mapping[str, Sequence[str]], references: Sequence[str], drawn: Numbers
 ) -> tuple[dict[str, Numbers], str]:
-    """BLEU of each system on each drawn text (R + 1), and its signature."""
+    """BLEU of each system on each resample (R + 1), and its signature."""
     metric, found = bleu_metric(bleu_tokenizer(references)), {}
     for name, each in texts.items():
-        # What it counts in each line: the score of a text is a function of the sums over its lines.
+        # The statistics of each line: the score of a text is a function of their sums.
         counts = np.array(metric._extract_corpus_statistics(list(each), [list(references)]), dtype=np.float64)
         scores = (metric._compute_score_from_stats(list(sums)).score for sums in drawn @ counts)
         found[name] = np.fromiter(scores, dtype=np.float64)
@@ -117,7 +117,7 @@ def figures(outputs: Sequence[Outputs], bleu: Sequence[Mapping[str, Numbers]]) -
 
 
 def difference(bleu: Sequence[Numbers], own: Sequence[Numbers]) -> dict[str, Any]:
-    """Of BLEU from that of our own search: with each model, the mean over models, and its 95 % interval."""
+    """The difference in BLEU from our own search: with each model, the mean over models, and its 95 % interval."""
     each = np.stack(bleu) - np.stack(own)
     means = each.mean(axis=0)
     drawn, cut = np.sort(means[1:]), RESAMPLES // 40  # 2.5 % at either end

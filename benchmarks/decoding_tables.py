@@ -27,7 +27,7 @@ def decode_cpu(record: Record) -> Table:
 
 
 def decode_quality(record: Record) -> Table:
-    """What number formats and runtimes do to quality: a row for each system, means over models."""
+    """Effect of number formats and runtimes on quality: a row for each system, means over models."""
     titles = ["system", "BLEU", "difference", "95 % interval", "same outputs as own", "lowest of a model"]
     rows = [
         [
@@ -56,7 +56,7 @@ def _beside_own(figure: Record) -> list[str]:
 
 
 def _signed(value: float) -> str:
-    """`−0.12`; nothing is `+0.00`, from whichever side."""
+    """`−0.12`; zero is `+0.00`, whatever its sign."""
     return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 

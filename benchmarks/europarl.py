@@ -2,7 +2,7 @@
 
     python benchmarks/europarl.py all --data europarl --out benchmarks/results/europarl.json
 
-or one part after another, to be stopped and gone on with later:
+or one part after another, which can be stopped and resumed later:
 
     python benchmarks/europarl.py own --data europarl
     python benchmarks/europarl.py peer --data europarl --seconds 3600     # as often as it takes
@@ -15,14 +15,14 @@ in another order in every pass; PEER says what else it has of its own, and --pee
 development and the test text with a beam of 5, in float32, the peer by its `generate`.
 
 A time has everything in it: reading and tokenizing the text, building and compiling the model, training, validation.
-With --seconds, a side stops in time and goes on when it is called again. Of the peer, the passes of its first sitting
-are timed: a GPU takes its time over each shape that is new to a process, so that a first pass is slower than others,
-and would be so again in every sitting. Its other passes are taken to be as long as the timed ones after the first; so
-other work may share the device with later sittings. With --sample, no pass of the peer is timed, but so many of its
+With --seconds, a side stops in time and resumes when it is called again. Of the peer, the passes of its first session
+are timed: a GPU is slow on each shape that is new to a process, so that a first pass is slower than others, and would
+be so again in every session. Its other passes are assumed to take as long as the timed ones after the first; so other
+work may share the device with later sessions. With --sample, no pass of the peer is timed, but that many of its
 batches, drawn at random, before it begins: all of them once when their shapes are new, and once when they are not. The
-latter is what those of a later pass take; the difference, by the number of shapes, is what a first pass takes longer.
-Other work may share the device as soon as it has said so. `time --sample 60` times a peer that is trained already so,
-on another machine for example. `compare` scores both, and says by the paired bootstrap whether they differ.
+latter is the time of those of a later pass; the difference, by the number of shapes, is the extra time of a first pass.
+Other work may share the device as soon as it has said so. `time --sample 60` times an already trained peer in this way,
+on another machine for example. `compare` scores both, and tests by the paired bootstrap whether they differ.
 """
 
 import argparse
@@ -62,7 +62,7 @@ from regard.train.schedules import Moment, share_of_peak
 
 PEER = ("train.optimizer.rate=5e-4", "train.schedule.kind=inverse_square_root", "train.schedule.warmup=4000")
 PEER += ("train.optimizer.weight_decay=0.0",)
-"""What is usual for this shape and budget (fairseq's settings for IWSLT 2014, but that these decay by 1e-4)."""
+"""Usual settings for this shape and budget (fairseq's for IWSLT 2014, except that those decay weights by 1e-4)."""
 PADDED = ("train.pack=false", "train.shapes=0")
 AVERAGED, APART = 2000, 200
 """The peer's weights at every 200th of the last 2,000 steps are averaged, as in the loop that is usual for it."""
@@ -74,16 +74,16 @@ SPLITS: tuple[HeldOut, ...] = ("dev", "test")
 
 @dataclass
 class Side:
-    """What one side has done so far, kept beside its model."""
+    """The progress of one side, saved beside its model."""
 
     seconds: float = 0.0
-    """From the text to the trained model, with all that belongs to it."""
+    """Seconds from the text to the trained model, everything included."""
     preparing: float = 0.0
-    """How many of them went by before the first step could be done: text, tokens, model."""
+    """Those of them before the first step: text, tokens, model."""
     passes: list[float] = field(default_factory=list)
-    """Seconds of each pass that was timed by itself, from the first on; or of the first two, by a sample."""
+    """Seconds of each separately timed pass, from the first on; or of the first two, by a sample."""
     sample: int = 0
-    """How many batches, if a sample was timed."""
+    """Number of batches, if a sample was timed."""
     steps: int = 0
     finished: bool = False
     sittings: int = 0
@@ -91,7 +91,7 @@ class Side:
     """Seconds for each text."""
     settings: list[str] = field(default_factory=list)
     peak_reserved_gibibytes: float = 0.0
-    """Of training: how many sentences are decoded at a time, and so how much memory that takes, differs by far."""
+    """Peak of training only: the sides' decoding batches, and so their memory, differ widely in size."""
 
     @classmethod
     def load(cls, folder: Path) -> "Side":
@@ -171,7 +171,7 @@ def peer(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def time_again(arguments: argparse.Namespace, folder: Path) -> None:
-    """Times a peer that is trained by a sample, from the text on."""
+    """Times by a sample, from the text on, a peer that is already trained."""
     changes = [*PEER, *arguments.set, *arguments.peer_set]
     side, recipe = Side.load(folder), recipe_of([*changes, *PADDED])
     if not arguments.sample:
@@ -194,7 +194,7 @@ def time_again(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def _load_package() -> None:
-    """The peer's, before the clock runs, as our own are."""
+    """Imports the peer's package before the clock starts, as ours is."""
     try:
         from transformers import MarianMTModel  # noqa: F401
     except ImportError:
@@ -207,8 +207,8 @@ def _sample(side: Side, loop: "_Loop", count: int) -> None:
 
 
 def extrapolated(passes: Sequence[float], count: int) -> float:
-    """Seconds of so many passes, of which the first ones were timed; the others are as long as those after the first.
-    No number, if there are none of these."""
+    """Seconds of `count` passes, of which the first ones were timed; the others take as long as those after the first.
+    NaN if there are none of these."""
     rest = count - len(passes)
     return sum(passes) + (rest * mean(passes[1:] or [math.nan]) if rest else 0.0)
 
@@ -236,8 +236,8 @@ class _Loop:
         self.summed = 0
 
     def run(self, deadline: float) -> list[float]:
-        """Steps until all are done or time is over; the seconds of each whole pass. At the end the model is the
-        average."""
+        """Trains until the last step or the deadline; returns the seconds of each whole pass. At the end the model is
+        the average."""
         ends = [time.perf_counter()]
         for batch in self._upcoming():
             self._do(batch)
@@ -246,7 +246,7 @@ class _Loop:
             if self.step % len(self.batches) == 0:
                 ends.append(self._now())
                 print(f"peer: step {self.step} of {self.steps}", flush=True)
-            # The device is a few steps behind, which a deadline has room for.
+            # The device lags a few steps, for which the deadline has room.
             if self.step == self.steps or time.perf_counter() > deadline:
                 break
         if self.step == self.steps:
@@ -254,10 +254,10 @@ class _Loop:
         return [after - before for before, after in pairwise(ends)]
 
     def sampled(self, count: int) -> list[float]:
-        """Seconds of a first pass and of a later one, by so many batches. A first pass takes longer for each shape that
-        is new, and of few batches a larger share has a new one than of all. The loop is not to be gone on with."""
+        """Seconds of a first pass and of a later one, by `count` batches. A first pass takes longer for each new shape,
+        and among few batches a larger share has one than among all. The loop must not be continued."""
         first, *batches = islice(self._upcoming(), min(count + 1, len(self.batches)))
-        self._do(first)  # what a process takes once is not what each of its batches takes
+        self._do(first)  # one-time costs of a process are not those of each batch
         ends = [self._now()]
         for _ in range(2):
             for batch in batches:
@@ -288,14 +288,14 @@ class _Loop:
         plain_step(self.model, self.optimizer, batch, **how)
 
     def _upcoming(self) -> Iterator[PairBatch]:
-        """Batches without end from where the loop stands, in an order of its own for each pass."""
+        """Endless batches from the loop's current step, in a different order in each pass."""
         while True:
             done, place = divmod(self.step, len(self.batches))
             order = torch.randperm(len(self.batches), generator=torch.Generator().manual_seed(done))
             yield from (self.batches[index] for index in order[place:].tolist())
 
     def _now(self) -> float:
-        """The time when all steps so far are done."""
+        """The time once all steps so far are done."""
         if self.device.type == "cuda":
             torch.cuda.synchronize()
         return time.perf_counter()
@@ -324,7 +324,7 @@ def _one_pass(task: TranslationTask) -> Iterator[PairBatch]:
 
 @torch.inference_mode()
 def _generated(task: TranslationTask, model: Marian, device: torch.device, sources: Sequence[str]) -> list[str]:
-    """What `generate` writes, sources of like lengths together."""
+    """Outputs of `generate`, with sources batched by length."""
     tokens, outputs = task.source.encode_all(list(sources)), [""] * len(sources)
     by_length = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
     for first in range(0, len(by_length), ROWS):
@@ -346,7 +346,7 @@ def _generated(task: TranslationTask, model: Marian, device: torch.device, sourc
 
 @contextmanager
 def _stopped_after(seconds: float) -> Iterator[None]:
-    """Asks a training to stop, as a person would, when time is over."""
+    """Stops a training by SIGTERM when time is over."""
     timer = Timer(min(seconds, MOST_SECONDS), lambda: os.kill(os.getpid(), signal.SIGTERM))
     timer.daemon = True
     timer.start()
@@ -389,7 +389,7 @@ def comparison(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     own_side, peer_side = sides.values()
     times = peer_side.seconds / own_side.seconds
     alone = (peer_side.seconds - peer_side.preparing) / (own_side.seconds - own_side.preparing)
-    # In the best case for the peer: as if the device had met all of its shapes before.
+    # The best case for the peer: as if no shape were new to the device.
     met = (peer_side.preparing + recipe.train.epochs * min(peer_side.passes)) / own_side.seconds
     print(f"own {own_side.seconds:.1f} s, peer {peer_side.seconds:.1f} s: {times:.2f} times as fast")
     print(f"as if no shape of the peer were new: {met:.2f} times")

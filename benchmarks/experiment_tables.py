@@ -1,4 +1,4 @@
-"""Tables of what `experiments.py` measured: recipes beside each other, and what a change of settings does."""
+"""Tables of the results of `experiments.py`: recipes side by side, and the effect of changed settings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -82,8 +82,8 @@ def guide(record: Record) -> Table:
 
 
 def low_resource(record: Record) -> Table:
-    """Tasks with few labelled sentences, started from nothing and from a pre-trained encoder."""
-    first = {(row["task"], row["size"]): row for row in reversed(record["rows"])}  # from nothing
+    """Tasks with few labelled sentences, trained from scratch and from a pre-trained encoder."""
+    first = {(row["task"], row["size"]): row for row in reversed(record["rows"])}  # from scratch
     rows = []
     for row in record["rows"]:
         kind = "F1" if "F1" in row["scores"].get("test", {}) else "accuracy"
@@ -103,7 +103,7 @@ def low_resource(record: Record) -> Table:
 
 
 def laptop(record: Record) -> Table:
-    """What a laptop can do in so many minutes: a row for each command, with its time and its scores."""
+    """Models trained on a laptop within some minutes: a row for each command, with its time and its scores."""
     rows = []
     for row in record["rows"]:
         changes = "".join(f"<br>`--set {change}`" for change in row["changes"])
@@ -170,7 +170,7 @@ def context(record: Record) -> Table:
 
 
 def _judged(row: Record, split: str) -> dict[str, list[float]]:
-    """BLEU or perplexity of each seed by its name; of several languages, that which counts, or that of each instead of
+    """BLEU or perplexity of each seed by name; with several languages, the main one's, or that of each instead of
     all."""
     scores = row["scores"].get(split, {})
     named = {kind: score["values"] for kind, score in scores.items() if kind.startswith(("BLEU", PERPLEXITY))}
@@ -190,7 +190,7 @@ def _made(row: Record, rows: Sequence[Record]) -> str:
 
 
 def _notes(rows: Sequence[Record], kinds: Sequence[str] = ("BLEU", PERPLEXITY)) -> dict[str, str]:
-    """By what the scores of rows were computed, where, when and by which command."""
+    """Footnotes of the scores of rows: their signatures, where, when and by which command."""
     signatures: dict[str, dict[str, None]] = {}
     notes: dict[str, str] = {}
     for row in rows:

@@ -15,10 +15,10 @@ A table is a TOML file in `experiments/`:
 
 Each row is `regard repeat` with these changes, in the folder that holds the data. Fewer pairs are drawn at random, the
 same for all rows, and the fewer are among the more. With --parallel, several rows share the machine, and with --busy,
-other work does: the scores are the same then, the times mean nothing and are not written down. What is finished is
-never repeated, so a table that was interrupted goes on where it was. Rows of a table that are in its file already, and
-are not run now, stay there; each says where, when and by which command it was found. With --missing, only rows are run
-that are not in that file yet.
+other work does: the scores are the same then, the times mean nothing and are not recorded. Finished runs are never
+repeated, so an interrupted table is resumed. Rows of a table that are in its file already, and are not run now, stay
+there; each records where, when and by which command it was measured. With --missing, only rows are run that are not in
+that file yet.
 
     python benchmarks/experiments.py multi30k-ablation --data multi30k --seeds 1,2,3 --test
     python benchmarks/experiments.py multi30k --merge elsewhere/multi30k.json       # results of another machine
@@ -63,7 +63,7 @@ class Row:
     train: list[str] = field(default_factory=list)
     """Files of training text, if they are not those of the recipe."""
     judged_by: str = ""
-    """The score that counts, where a model writes several languages."""
+    """The main score, if a model writes several languages."""
 
     @property
     def folder(self) -> str:
@@ -78,14 +78,14 @@ def rows_of(table: Mapping[str, Any], arguments: argparse.Namespace) -> list[Row
             own = row if isinstance(row, dict) else {"changes": row}
             recipe = own.get("recipe", table["recipe"])
             changes = [*table.get("changes", []), *amount.get("changes", []), *own["changes"]]
-            # Where nothing is run, no text is needed.
+            # Without runs, no text is needed.
             train = fewer(recipe, amount["pairs"], arguments) if "pairs" in amount and not arguments.merge else []
             found.append(Row(name, recipe, changes, size, train, own.get("judged_by", "")))
     return found
 
 
 def fewer(recipe: str, pairs: int, arguments: argparse.Namespace) -> list[str]:
-    """Files with so many of a recipe's training pairs."""
+    """Files with `pairs` of a recipe's training pairs."""
     with chdir(arguments.data):
         files = [Path(file) for file in read_recipe(recipe).data.train]
     made = [place(arguments) / "data" / f"{pairs}-{file.name.removesuffix('.gz')}" for file in files]
@@ -104,7 +104,7 @@ def in_random_order(lines: int) -> list[int]:
 
 
 def run_row(row: Row, arguments: argparse.Namespace) -> None:
-    """Repeats one row; what it says goes into a file beside its models."""
+    """Repeats one row; its output goes to a file beside its models."""
     out = place(arguments) / row.folder
     out.parent.mkdir(parents=True, exist_ok=True)
     train = [f"data.train={json.dumps(row.train)}"] if row.train else []
@@ -117,7 +117,7 @@ def run_row(row: Row, arguments: argparse.Namespace) -> None:
 
 
 def call(command: list[str], folder: str, log: Path) -> bool:
-    """Runs `regard` in a folder, what it says in a file; whether it came to a good end."""
+    """Runs `regard` in a folder, with its output in a file; returns whether it succeeded."""
     # Our own folder is where this was started from; the recipes name their data as seen from the folder of the data.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))}
     with open(log, "w", encoding="utf-8") as file:
@@ -138,7 +138,7 @@ def place(arguments: argparse.Namespace) -> Path:
 
 
 def results_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
-    """What `regard repeat` found, or that it found nothing."""
+    """The results of `regard repeat`, or that there are none."""
     path = place(arguments) / row.folder / "results.json"
     found = {"scores": {}, "training": [], "seeds": []}
     if path.exists():
@@ -160,7 +160,7 @@ def vectors_of(row: Row, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> None:
-    """Runs rows of a table, those that were asked for, and writes down what they found, after each of them."""
+    """Runs the requested rows of a table, and saves the results after each of them."""
     chosen = [row for row in rows if not arguments.rows or row.name in arguments.rows]
     if not chosen:
         named = ", ".join(map(repr, arguments.rows))
@@ -202,20 +202,20 @@ def run_rows(title: str, rows: Sequence[Row], arguments: argparse.Namespace) -> 
 
 
 def rows_in(path: Path) -> list[dict[str, Any]]:
-    """What was found earlier, or elsewhere."""
+    """Results from earlier, or from another machine."""
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rows"]
     return rows
 
 
 def newest(earlier: dict[str, Any] | None, now: dict[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
-    """What is written of a row: what was found earlier, and how it was made then, unless something else is found."""
+    """The record of a row: the earlier results with their conditions, unless the new ones differ."""
     if earlier is not None and (not now["scores"] or earlier == now | {"made": earlier.get("made")}):
         return earlier
     return now | {"made": made}
 
 
 def options(description: str | None) -> argparse.ArgumentParser:
-    """What every table of experiments can be told."""
+    """The command-line options of every table of experiments."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=".", help="folder with the data that the recipe names")
     parser.add_argument("--seeds", default="1,2,3")

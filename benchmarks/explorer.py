@@ -2,7 +2,7 @@
 
     python benchmarks/explorer.py runs/demo --out benchmarks/results/explorer.json
 
-The page is opened in headless Chromium, which draws without a GPU, while the server runs in this process. Measured are,
+The page is opened in headless Chromium, which draws without a GPU, while the server runs in this process. Measured,
 each several times: the first view, from the beginning of the navigation until the translation and its alignment are
 drawn; a changed weight, from the slider that sets it to a new value until the probabilities that follow are shown; and,
 of a model with random weights, a text of 500 tokens with 144 heads of attention: from the choice of the view until
@@ -105,7 +105,7 @@ def opened(browser: Browser, address: str) -> Page:
 
 
 def first_views(browser: Browser, address: str, rounds: int) -> list[float]:
-    """Each in a browser that knows the page from before, of a text that the server does not."""
+    """Each in a browser that has the page cached, of a text that is new to the server."""
     found = []
     for number in range(rounds):
         page = opened(browser, f"{address}#model=demo&text={TEXT[:-4]}{1990 + number}")
@@ -115,7 +115,7 @@ def first_views(browser: Browser, address: str, rounds: int) -> list[float]:
 
 
 def changed_weights(browser: Browser, address: str, rounds: int) -> list[float]:
-    """Each to a value that the server has not computed and kept."""
+    """Each to a value that the server has not cached."""
     page = opened(browser, f"{address}#model=demo&text={TEXT}&view=change")
     page.locator(".outcome tbody tr").first.wait_for()
     page.locator(".plot").focus()
@@ -130,7 +130,7 @@ def changed_weights(browser: Browser, address: str, rounds: int) -> list[float]:
 
 
 def large_views(browser: Browser, address: str, rounds: int) -> dict[str, Any]:
-    """The text is chosen anew for each round, so that nothing of it was drawn before."""
+    """The text differs in each round, so that nothing of it was drawn before."""
     drawn, moved = [], []
     for number in range(rounds):
         text = " ".join([str(number), *(TEXT.split() * TOKENS)[: TOKENS - 1]])

@@ -4,7 +4,7 @@
     python benchmarks/generating.py --device cuda --out benchmarks/results/generating_gpu.json
 
 Models have the sizes of the PTB recipes, with initial weights and a vocabulary of 10,002 words; the n-gram model is
-counted from the built-in text, the only one whose speed depends on what it knows. Each writes one text, token by token,
+counted from the built-in text, the only one whose speed depends on its training. Each writes one text, token by token,
 as `regard generate` does, sampling from all words. Tokens per second are those of the first and of the last quarter.
 """
 

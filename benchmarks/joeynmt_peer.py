@@ -1,12 +1,12 @@
-"""JoeyNMT as a peer in decoding. What it needs differs from what we need, so it has an environment and a process of its
-own (`joeynmt_worker.py`), and is asked by JSON.
+"""JoeyNMT as a peer in decoding. Its requirements differ from ours, so it has a separate environment and process
+(`joeynmt_worker.py`), with which it communicates by JSON.
 
     python3 -m venv joey
     joey/bin/pip install torch==2.13.0 numpy pandas matplotlib plotly sacrebleu sentencepiece pyyaml tqdm
     joey/bin/pip install importlib_metadata packaging protobuf absl-py six
     joey/bin/pip install --no-deps joeynmt==2.3.0 subword-nmt tensorboard
 
-Its other dependencies are for training, for plots and for its own development, and translation goes without them.
+Its other dependencies are for training, plots and its own development, and not needed for translation.
 """
 
 import json
@@ -25,7 +25,7 @@ WORKER = Path(__file__).with_name("joeynmt_worker.py")
 
 
 def recurrent_network(shape: RecurrentModel) -> Network:
-    """What JoeyNMT is to build for a recurrent model: additive attention after the cell, fed to its next input."""
+    """JoeyNMT's configuration of a recurrent model: additive attention after the cell, fed to its next input."""
     both = {"type": "recurrent", "rnn_type": shape.cell, "hidden_size": shape.hidden}
     both["embeddings"] = {"embedding_dim": shape.embedding}
     decoder = {"num_layers": shape.decoder_layers, "attention": "bahdanau", "input_feeding": True}
@@ -34,7 +34,7 @@ def recurrent_network(shape: RecurrentModel) -> Network:
 
 
 def transformer_network(shape: TransformerModel) -> Network:
-    """What JoeyNMT is to build for a Transformer; its positions are sinusoidal."""
+    """JoeyNMT's configuration of a Transformer; its positions are sinusoidal."""
     both = {"type": "transformer", "hidden_size": shape.width, "ff_size": shape.feedforward, "num_heads": shape.heads}
     both |= {"embeddings": {"embedding_dim": shape.width, "scale": True}, "layer_norm": shape.norm}
     sides = {"encoder": {"num_layers": shape.encoder_layers}, "decoder": {"num_layers": shape.decoder_layers}}
@@ -53,7 +53,7 @@ class JoeyNMT:
     ) -> None:
         self.lengths = lengths
         self.processor_seconds = 0.0
-        """What its process has computed for answers so far, all threads together."""
+        """CPU time of its process for responses so far, all threads together."""
         try:
             command = [str(python), str(WORKER)]
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -65,7 +65,7 @@ class JoeyNMT:
         self.parameters: int = said["parameters"]
 
     def __call__(self, sources: list[list[int]], batch_tokens: int) -> list[tuple[int, ...]]:
-        """The best output of each source. The last token of it was written where END would be, and is left out."""
+        """The best output of each source. Its last token is in the place of END, and is left out."""
         groups = list(batches_by_length([len(source) + 1 for source in sources], batch_tokens))
         counts = [max(self.lengths[example] for example in group) + 1 for group in groups]
         asked = [
@@ -85,7 +85,7 @@ class JoeyNMT:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.communicate()  # closes its input, at whose end it ends
+        self.process.communicate()  # closes its input, on which it exits
 
     def _ask(self, what: Any) -> Any:
         assert self.process.stdin is not None

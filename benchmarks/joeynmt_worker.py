@@ -1,7 +1,7 @@
 """A model of JoeyNMT with random weights, run by a Python that has JoeyNMT; `joeynmt_peer.py` starts it.
 
-It reads JSON from its standard input, an object a line, and answers each in a line: first what model to build, then
-sources in batches and how many tokens to write for each batch. Regard need not be installed there.
+It reads JSON from its standard input, one object per line, and answers each in a line: first the model to build, then
+sources in batches and the number of tokens to write for each batch. Regard need not be installed there.
 """
 
 import json
@@ -24,7 +24,7 @@ UNKNOWN, PAD, BEGIN, END = range(4)
 
 
 def vocabulary(size: int) -> Vocabulary:
-    """Of this many tokens: the special ones, where JoeyNMT has them, and numbers."""
+    """A vocabulary of this size: the special tokens, where JoeyNMT has them, and numbers."""
     special = {"unk": UNKNOWN, "pad": PAD, "bos": BEGIN, "eos": END}
     tokens = {f"{name}_token": f"<{name}>" for name in special}
     numbers = {f"{name}_id": number for name, number in special.items()}
@@ -54,7 +54,7 @@ def translate(model: Model, sources: Sequence[Sequence[int]], count: int, how: M
 
 
 def answers(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """What is said to each line."""
+    """The response to each line."""
     how = json.loads(next(lines))
     torch.set_num_threads(how["threads"])
     torch.manual_seed(1)
@@ -76,6 +76,6 @@ def main(asked: TextIO, told: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    told, sys.stdout = sys.stdout, sys.stderr  # nobody else writes among the answers
+    told, sys.stdout = sys.stdout, sys.stderr  # so that only responses go to standard output
     logging.disable(logging.INFO)
     main(sys.stdin, told)

@@ -3,8 +3,8 @@
     python benchmarks/ladder.py --seeds 1,2,3 --out benchmarks/results/ladder.json
 
 Each rung has the time that the command gives it, so nothing else may run meanwhile. With several sets of processors
-(`--cores 0,1 2,3 4,5`), that many seeds are trained at once, each on its own set. Seeds that are finished are not
-repeated, so that each may have a sitting of its own (`--seeds 1`, then `--seeds 1,2`).
+(`--cores 0,1 2,3 4,5`), that many seeds are trained at once, each on its own set. Finished seeds are not repeated, so
+that each may be run in a separate session (`--seeds 1`, then `--seeds 1,2`).
 The JSON has the perplexities of all seeds, and for each of CLAIMS the difference of means with its 95 % interval
 (Welch's t; an n-gram model is the same for all seeds).
 """
@@ -28,7 +28,7 @@ from regard.disk import replace_file
 
 HERE = Path(__file__).parent
 CLAIMS = (("lstm", "ngram"), ("lstm", "window"), ("copying", "lstm"))
-"""Rungs of which the first should have the lower perplexity."""
+"""Pairs of rungs, the first of which should have the lower perplexity."""
 
 
 def difference(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:

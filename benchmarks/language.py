@@ -4,12 +4,12 @@
     python benchmarks/language.py --folder wikitext2 wikitext2-awd-lstm --train wiki.train.tokens.gz --seeds 1,2
     python benchmarks/language.py --merge elsewhere/lstm.json elsewhere/copying.json --against ptb-lstm
 
-Trains what is named as `regard train` would, in runs/RECIPE-SEED (a run that is there goes on, one that is done is not
-repeated), and scores it as `regard score` would, in one row, with the state carried on over the whole text. A cache is
-chosen on the development text, and then scored on the test text once. Results are added to those in the file; the same
-recipe and seed replace what is there. `tables.py` makes the tables in the documentation of it.
+Trains the named recipes as `regard train` would, in runs/RECIPE-SEED (an unfinished run is resumed, a finished one not
+repeated), and scores them as `regard score` would, in one row, with the state carried over the whole text. A cache is
+chosen on the development text, and then scored on the test text once. Results are added to those in the file, and
+replace those of the same recipe and seed. `tables.py` makes the tables in the documentation from it.
 
-Beside the file, in a folder of its name, is what each model made of each line of the test text. With `--against`, every
+Beside the file, in a folder of its name, are each model's scores of each line of the test text. With `--against`, every
 model of the same text and seed is compared with another, line by line, by the paired bootstrap (Koehn 2004).
 """
 
@@ -37,11 +37,11 @@ from regard.tasks.writer import ScoredText
 from regard.train import Event, Started, Step, run
 
 CACHES = Caches((500, 2000, 3785), (0.3, 0.662, 1.0, 1.5), (0.02, 0.05, 0.08, 0.1, 0.1279, 0.16, 0.2, 0.25, 0.3))
-"""Those that are tried; among them what AWD-LSTM had, 500, 1.0 and 0.1 on Penn Treebank, and 3785, 0.662 and 0.1279 on
+"""Settings to try, including those of AWD-LSTM: 500, 1.0 and 0.1 on Penn Treebank, and 3785, 0.662 and 0.1279 on
 WikiText-2 (Merity et al. 2018)."""
 TRIAL_ROWS = 4
-"""Rows in which the development text is read to choose among them: faster than in one, and they still are far longer
-than any cache."""
+"""Rows in which the development text is read to choose among them: faster than in one, and still far longer than any
+cache."""
 
 Figures = dict[tuple[str, int], dict[str, Any]]
 """By recipe and seed."""
@@ -68,22 +68,22 @@ def main() -> None:
 
 
 def write(arguments: argparse.Namespace, record: dict[str, Any], figures: Figures) -> None:
-    """Everything found so far, compared with what was asked for."""
+    """Writes all results so far, with the requested comparisons."""
     compare_all(figures, arguments.against, folder_of_lines(arguments.out))
     content = json.dumps(record | {"figures": list(figures.values())}, indent=2)
     arguments.out.write_text(content + "\n", encoding="utf-8")
 
 
 def folder_of_lines(results: Path) -> Path:
-    """Where the lines of some results are."""
+    """The folder of the line scores of some results."""
     folder = results.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def compare_all(figures: Figures, references: Sequence[str], folder: Path) -> None:
-    """Adds to every figure how it differs from the first of the references that is of the same text and seed. Those
-    that were compared before are compared anew, and with nothing if the lines of the other are not there any more."""
+    """Adds to every figure its difference from the first of the references with the same text and seed. Earlier
+    comparisons are recomputed, and dropped if the line scores of the other no longer exist."""
     lines = {key: lines_of(figure, folder / f"{key[0]}-{key[1]}.npy") for key, figure in figures.items()}
     for (name, seed), figure in figures.items():
         earlier = [figure.pop("against")["recipe"]] if "against" in figure else []
@@ -95,7 +95,7 @@ def compare_all(figures: Figures, references: Sequence[str], folder: Path) -> No
 
 
 def lines_of(figure: dict[str, Any], path: Path) -> npt.NDArray[np.float64] | None:
-    """What `by_line` found, if it is there and that of this figure, and not of another run of the same name."""
+    """The saved result of `by_line`, if it exists and belongs to this figure, not to another run of the same name."""
     if not path.exists():
         return None
     found = np.load(path).astype(np.float64)
@@ -111,7 +111,8 @@ def by_line(scored: ScoredText) -> npt.NDArray[np.float32]:
 
 
 def compared(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """How much less likely our model finds a token than theirs, and the ratio of perplexities, with intervals."""
+    """The difference in negative log-likelihood per token, ours − theirs, and the ratio of perplexities, with
+    intervals."""
     difference, sizes = ours[0] - theirs[0], ours[1]
     mean, (low, high) = float(difference.sum() / sizes.sum()), interval_of_mean(difference, sizes)
     return {
@@ -124,7 +125,7 @@ def compared(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> 
 
 
 def measured(arguments: argparse.Namespace, name: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Trains a recipe with a seed, and scores it; then with a cache too, if one is asked for."""
+    """Trains a recipe with a seed, and scores it; then with a cache too, if requested."""
     recipe = recipe_of(arguments, name, seed)
     folder = arguments.runs / f"{name}-{seed}"
     told: list[Event] = []
@@ -175,7 +176,7 @@ def noted(scored: ScoredText) -> dict[str, Any]:
 
 
 def cached(writer: Writer) -> dict[str, Any]:
-    """The cache that suits the development text best, and the test text with it."""
+    """The best cache on the development text, and the scores of the test text with it."""
     size, theta, share = best_cache(writer, Text("dev", writer.recipe.data), CACHES, rows=TRIAL_ROWS)
     best = writer.with_cache(size, theta, share)
     scores = {part: noted(best.score_text(Text(part, writer.recipe.data))) for part in SCORED}

@@ -1,4 +1,4 @@
-"""What at most ten minutes on two cores give, and what an hour: a translator, a language model, word vectors.
+"""Results of at most ten minutes on two cores, and of an hour: a translator, a language model, word vectors.
 
     python benchmarks/laptop.py --data ../shared/data --seeds 1,2,3 --test
     python benchmarks/laptop.py --data ../shared/data --seeds 1 --rows "language model" --busy --test
@@ -7,7 +7,7 @@
 Each row is one command as it is typed, in the folder of the data (multi30k, ptb and wiki2018, as published; wordsim
 has the rated pairs and analogies). Its time is that of the whole process, from its start over reading the files to
 its end, by the clock and of the processors. With --busy other work is done on the machine, so that only the second is
-written down. The rows of an hour are run only where they are named (`hour` means all of them). Scores of the
+recorded. The rows of an hour are run only where they are named (`hour` means all of them). Scores of the
 development text are always found, those of the test text with --test, once everything is decided; of vectors, MEN's
 pairs are what settings were chosen by. What is finished is never repeated.
 """
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def command(self) -> list[str]:
-        """What trains it, but for seed and folder."""
+        """Its training command, without seed and folder."""
         verb = ["vectors", "train"] if read_recipe(self.recipe, kind=AnyRecipe).task == "vectors" else ["train"]
         return [*verb, self.recipe, *(part for change in self.changes for part in ("--set", change))]
 
@@ -91,7 +91,7 @@ RATED = {
 
 
 def trained(row: Row, seed: int, folder: Path, data: Path) -> dict[str, float | None]:
-    """Trains a model in a process of its own; how long it took. Of a run that was stopped and goes on, nobody knows."""
+    """Trains a model in a process of its own; how long it took; None for a resumed run."""
     goes_on = folder.exists()
     command = [*row.command, "--set", f"seed={seed}", "--out", str(folder), *(["--resume"] if goes_on else [])]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
@@ -112,7 +112,7 @@ def scores(folder: Path, split: str, data: Path) -> dict[str, tuple[float, str]]
 
 
 def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
-    """The times and scores of a seed: those that were found before, and those that are wanted now."""
+    """The times and scores of a seed: earlier ones, and those requested now."""
     folder = given.work.absolute() / row.name.replace(",", "").replace(" ", "-") / f"seed-{seed}"
     known = folder.with_suffix(".json")
     record = json.loads(known.read_text(encoding="utf-8")) if known.exists() else {}
@@ -126,7 +126,7 @@ def measured(row: Row, seed: int, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def summed_up(row: Row, records: Sequence[dict[str, Any]], made: dict[str, Any]) -> dict[str, Any]:
-    """What is written of a row."""
+    """The record of a row."""
     seeds = tuple(record["seed"] for record in records)
     splits = [split for split in ("dev", "test") if all(split in record["scores"] for record in records)]
     return {

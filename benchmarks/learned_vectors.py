@@ -1,4 +1,4 @@
-"""Word vectors of one text, learned in several ways, for the table `conll2003-vectors`: what a tagger starts from.
+"""Word vectors of one text, learned in several ways, for the table `conll2003-vectors`: initial vectors of a tagger.
 
     python benchmarks/learned_vectors.py --text wiki.txt.gz --conll conll2003 --out conll2003
 

@@ -25,7 +25,7 @@ class Table:
     notes: dict[str, str]
 
     def named(self, name: str) -> "Table":
-        """The same with footnotes that begin with the name of the table, so that they are unique on a page."""
+        """The same with footnotes prefixed by the table's name, so that they are unique on a page."""
 
         def full(own: str) -> str:
             return f"{name}-{own}" if own else name
@@ -47,7 +47,7 @@ def spread(values: Sequence[float | None], digits: int) -> str:
 
 
 def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table whose columns but the first are set to the right."""
+    """A table whose columns except the first are right-aligned."""
     bars = ["---", *("---:" for _ in titles[1:])]
     return [f"| {' | '.join(cells)} |" for cells in (titles, bars, *rows)]
 
@@ -59,7 +59,7 @@ def machine(record: Record) -> str:
 
 
 def conditions(record: Record) -> str:
-    """What a result was measured on, when, at which commit, with which versions and by which command."""
+    """The machine, date, commit, versions and command of a result."""
     where = list(dict.fromkeys([machine(record), *filter(None, [record.get("processor")])]))
     if "cpus" in record:
         load = [f"load {record['load_average_before']} before"] if "load_average_before" in record else []

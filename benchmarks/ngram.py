@@ -4,8 +4,8 @@
         --out benchmarks/results/ngram.json
 
 Building is from a file of text, a sentence a line, to an ARPA file, with modified Kneser–Ney. Ours is measured inside
-this process, warm, from reading the file on: a vocabulary of its words, counting, smoothing, writing. What it takes as
-a process of its own, with starting Python, is stated too. `lmplz` is measured as a process, which is how it is used.
+this process, warm, from reading the file on: a vocabulary of its words, counting, smoothing, writing. Its time as a
+separate process, including the start of Python, is stated too. `lmplz` is measured as a process, as it is used.
 
 Querying is scoring the lines of another file, from text to a logarithm for each line (`kenlm.Model.score`, on a binary
 model of `build_binary`) or for each token (`full_scores`; ours always gives that). Ours is what `regard score` calls,
@@ -69,7 +69,7 @@ def build(text: Path, arpa: Path, order: int, parts: dict[str, float] | None = N
 
 
 def writer_of(table: NgramTable, tokenizer: Any) -> Writer:
-    """A table as `regard score` has it."""
+    """A table as a `Writer`, as in `regard score`."""
     settings = {"data": {"train": ["text"], "context": "lines"}, "tokens": {"kind": "words", "size": tokenizer.size}}
     model = {"kind": "ngram", "order": table.order}
     recipe = parse_recipe({"task": "language", **settings, "model": model, "train": {"steps": 1}}, kind=LanguageRecipe)
@@ -95,7 +95,7 @@ def run(command: list[str | Path]) -> tuple[float, str]:
 
 
 def memory(peak: bool) -> float:
-    """Mebibytes of memory that this process takes, or took at most."""
+    """Current or peak memory of this process in mebibytes."""
     name = "VmHWM:" if peak else "VmRSS:"
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))

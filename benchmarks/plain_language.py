@@ -1,4 +1,4 @@
-"""An LSTM language model as anybody would write it down: torch's own layers, dropout and loss, step after step."""
+"""An LSTM language model in plain torch: its own layers, dropout and loss, step after step."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,15 +10,15 @@ from torch.nn import functional as F
 
 
 class WeightDropLSTM(nn.LSTM):
-    """Drops recurrent weights, others in each call and the same at all positions (Merity et al. 2018)."""
+    """Drops recurrent weights, a new sample in each call, the same at all positions (Merity et al. 2018)."""
 
     def __init__(self, below: int, above: int, layers: int = 1, *, dropout: float = 0.0, weight_drop: float) -> None:
         super().__init__(below, above, layers, dropout=dropout)
         self.weight_drop = weight_drop
 
     def forward(self, features: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        # nn.LSTM calls the same function, of cuDNN where there is CUDA. Weights that are made anew do not lie side by
-        # side in memory; cuDNN warns that it copies them, which is less than to set them as parameters each time.
+        # nn.LSTM calls the same function, of cuDNN where there is CUDA. Newly computed weights are not contiguous in
+        # memory; cuDNN warns that it copies them, which is cheaper than to set them as parameters each time.
         weights = [
             F.dropout(weight, self.weight_drop, self.training) if name.startswith("weight_hh") else weight
             for name, weight in self.named_parameters()

@@ -20,7 +20,7 @@ from regard.tokens import BEGIN, END, PAD
 Sources = list[list[int]]
 Outputs = list[tuple[int, ...]]
 System = Callable[[Sources, int], Outputs]
-"""Translates sources in batches of so many tokens; gives the best output of each."""
+"""Translates sources in batches of a number of tokens; returns the best output of each."""
 
 
 def marian(shape: TransformerModel, *vocabulary: int, positions: int = 256) -> Any:
@@ -87,7 +87,7 @@ def marian_of(model: TransformerTranslator, shape: TransformerModel, positions: 
 
 
 def _linear_maps(layer: Any, block: Any) -> Iterator[tuple[nn.Linear, Tensor, Tensor]]:
-    """Each of MarianMT's, and what it becomes."""
+    """Each linear map of MarianMT, with the weight and bias it gets."""
     yield from _attention(layer.self_attn, block.attention)
     if hasattr(block, "cross"):
         yield from _attention(layer.encoder_attn, block.cross)
@@ -103,7 +103,7 @@ def _attention(layer: Any, heads: Heads) -> Iterator[tuple[nn.Linear, Tensor, Te
 
 
 def _norms(layer: Any, block: Any) -> Iterator[tuple[nn.Module, nn.Module]]:
-    """Each of ours, and MarianMT's."""
+    """Each layer norm of ours, and the corresponding one of MarianMT."""
     yield block.around_attention.norm, layer.self_attn_layer_norm
     if hasattr(block, "cross"):
         yield block.around_cross.norm, layer.encoder_attn_layer_norm
@@ -111,7 +111,7 @@ def _norms(layer: Any, block: Any) -> Iterator[tuple[nn.Module, nn.Module]]:
 
 
 def generating(model: Any, how: Decoding, lengths: Sequence[int] | None = None) -> System:
-    """MarianMT as its users call it; or made to write the longest of the given lengths in each batch."""
+    """MarianMT as its users call it; or forced to write the longest of the given lengths in each batch."""
     model.eval()
 
     def translate(sources: Sources, batch_tokens: int) -> Outputs:
@@ -138,12 +138,12 @@ def generating(model: Any, how: Decoding, lengths: Sequence[int] | None = None) 
 
 
 def forbid(_: Tensor, log_probs: Tensor) -> Tensor:
-    """Of what is never written; in place, which takes MarianMT little time."""
+    """Masks tokens that are never written; in place, which costs MarianMT little time."""
     return log_probs.index_fill_(1, torch.tensor(NEVER, device=log_probs.device), -torch.inf)
 
 
 def until_end(tokens: list[int]) -> tuple[int, ...]:
-    """Without what fills a row up."""
+    """The tokens without padding."""
     return tuple(tokens[: tokens.index(END)] if END in tokens else tokens)
 
 
@@ -168,7 +168,7 @@ def plain_step(
     smoothing: float = 0.1,
     clip: float = 1.0,
 ) -> None:
-    """A step as anybody would write it down, of a model that gives logits of all places."""
+    """A plain training step of a model that gives logits of all places."""
     source, given, wanted = batch.source.tokens, batch.given.tokens, batch.wanted.tokens
     with torch.autocast(source.device.type, torch.bfloat16, enabled=bfloat16):
         logits = model(source, given)

@@ -1,4 +1,4 @@
-"""A recurrent translator as anybody would write it down: torch's own layers and a loop over the target's places.
+"""A recurrent translator in plain torch: its own layers and a loop over the target's places.
 
 Bidirectional LSTM encoder, LSTM decoder with additive attention before the cell (Bahdanau et al. 2015).
 """

@@ -1,12 +1,12 @@
 """Does pre-training help where labelled sentences are few? Named entities (CoNLL-2003) and sentiment (SST-2) from 100
-and 1,000 labelled sentences, started from nothing, and in several ways from one encoder that was trained on plain text.
+and 1,000 labelled sentences, from scratch, and in several ways from one encoder that was trained on plain text.
 
     python benchmarks/pretraining.py --text wiki.txt.gz --conll conll2003 --sst sst --seeds 1,2,3
 
 The plain text has a paragraph a line. It is split into sentences, and these into words as the labelled text is: in the
 way of the Penn Treebank, with brackets and double quotes as they are. Fewer sentences are drawn at random, the same for
-all rows, and the fewer are among the more. A tagger is judged on 400 sentences of the development text while it is
-trained. What is finished is never repeated, so a run that was interrupted goes on where it was.
+all rows, and the fewer are among the more. A tagger is validated on 400 sentences of the development text during
+training. Finished runs are never repeated, so an interrupted one is resumed.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from regard.disk import read_lines, replace_file
 
 SIZES = (100, 1000)
 JUDGED = 400
-"""Development sentences of the tagger."""
+"""Number of development sentences of the tagger."""
 NOTHING = "from nothing"
 
 ENCODER = """\
@@ -109,7 +109,7 @@ STARTS: dict[str, list[str]] = {
     "at lower rates": [BOTH, 'train.optimizer.part_rates=["words=0.1", "encoder=0.3"]'],
     "frozen for 100 steps": [BOTH, "train.start.frozen_steps=100"],
 }
-"""What each way to start changes."""
+"""The settings changed by each way to start."""
 
 ENDS = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"”]))\s+(?=[\"“(]?[A-Z0-9])")
 TITLES = "Mr|Mrs|Ms|Dr|St|Jr|Sr|vs|No|Inc|Co|Corp|Ltd|Prof|Gen|Col|Capt|Rev"
@@ -117,7 +117,7 @@ ABBREVIATED = re.compile(rf"\b(?:[A-Z]|{TITLES})\.$")
 PIECES = re.compile(
     r"\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|s)?\b"  # numbers, dates, times
     rf"|(?:[A-Z]\.)+|\b(?:{TITLES})\."  # initials and titles
-    r"|\w+(?:[-&]\w+)*(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b"  # what English contracts
+    r"|\w+(?:[-&]\w+)*(?=n['’]t\b)|n['’]t\b|['’](?:s|re|ve|ll|d|m)\b"  # English contractions
     r"|\w+(?:[-&.]\w+)*|\.\.\.|--|[^\w\s]"
 )
 
@@ -141,7 +141,7 @@ def drawn(examples: Sequence[str], count: int) -> list[str]:
 
 
 def write_texts(arguments: argparse.Namespace, folder: Path) -> None:
-    """All text in a folder, under the names that the recipes have."""
+    """Writes all text into a folder, under the names in the recipes."""
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "text.txt").exists():
         return
@@ -168,7 +168,7 @@ def write_texts(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def run(command: list[str], folder: Path, name: str) -> bool:
-    """Runs `regard`, unless it has been run; whether it came to a good end."""
+    """Runs `regard`, unless it has been run; returns whether it succeeded."""
     done = call(command, str(folder), folder / f"{name}.log")
     print(f"{name}: {'done' if done else f'failed, see {folder / name}.log'}", flush=True)
     return done
@@ -184,7 +184,7 @@ def pretrain(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def repeat(task: str, size: int, start: str, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The scores of a task with so many sentences, started in one way, over seeds."""
+    """The scores of a task with `size` sentences, started in one way, over seeds."""
     recipe, validation = TASKS[task]
     name = f"{task}-{size}-{start}".replace(" ", "-")
     recipe = recipe.replace("SIZE", str(size)) + SHARED + TRAINING + validation
@@ -210,7 +210,7 @@ def perplexity(encoder: Path) -> float:
 
 
 def parsed() -> argparse.Namespace:
-    """What the command line says."""
+    """The command-line arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, help="plain text, a paragraph a line, ending in .gz")
     parser.add_argument("--conll", type=Path, required=True, help="folder with eng.train, eng.testa and eng.testb")

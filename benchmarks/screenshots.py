@@ -1,4 +1,4 @@
-"""Pictures of the explorer for the documents, or of all that models show.
+"""Pictures of the explorer for the documents, or of all views of models.
 
     python benchmarks/screenshots.py runs/demo runs/transformer --out docs/pictures
     python benchmarks/screenshots.py runs/tagger --text "Anna sees Oslo ." --all --out shots
@@ -73,7 +73,7 @@ def served(models: Mapping[str, Trained | Vectors]) -> Iterator[str]:
 
 
 def shoot_all(browser: Browser, address: str, state: Mapping[str, object], out: Path) -> None:
-    """Every view of a model, as large and as small as people open it."""
+    """Every view of a model, in a large and a small window."""
     page = opened(browser, address, state)
     views = [each.removeprefix("tab-") for each in page.locator("[role=tab]").evaluate_all("all => all.map(e => e.id)")]
     page.context.close()
@@ -87,7 +87,7 @@ def shoot_all(browser: Browser, address: str, state: Mapping[str, object], out: 
 def opened(
     browser: Browser, address: str, state: Mapping[str, object], wide: int = 1440, scheme: str = "light"
 ) -> Page:
-    """The page at a state, when it has drawn it."""
+    """The page at a state, once it is drawn."""
     context = browser.new_context(
         viewport={"width": wide, "height": 900},
         color_scheme=scheme,  # type: ignore[arg-type]

@@ -1,9 +1,9 @@
-"""What `regard translate` of one sentence takes beyond importing torch, on a CPU.
+"""Time of `regard translate` of one sentence beyond importing torch, on a CPU.
 
     python benchmarks/startup.py runs/mine "Das ist ein Haus ." --out benchmarks/results/startup.json
 
-Both are processes of their own that take turns: `python -c 'import torch'`, and the whole command from its start to its
-end, which loads the model, translates and leaves. A first turn, which compiles and fills caches, is not counted. The
+Both are separate processes that take turns: `python -c 'import torch'`, and the whole command from its start to its
+end, which loads the model, translates and exits. A first turn, which compiles and fills caches, is not counted. The
 difference is taken within each turn. Stated are the time by the clock and the processor's time, user and system: on a
 machine that others use too, the first is the time of waiting for them, and the second is what is compared.
 """
@@ -27,14 +27,14 @@ THREADS = "2"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took, in seconds."""
+    """The time of a process, in seconds."""
 
     clock: float
     processor: float
 
 
 def cost_of(command: list[str], stdin: str = "") -> Cost:
-    """Runs a command to its end, with bytecode that was compiled before."""
+    """Runs a command to its end, with precompiled bytecode."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(

@@ -1,5 +1,5 @@
 """Puts tables made from `results/*.json` into the pages of `docs/results`, between `<!-- generated: NAME -->` and
-`<!-- end -->`, and what they were measured with as footnotes between `<!-- footnotes -->` and `<!-- end -->`.
+`<!-- end -->`, and their conditions as footnotes between `<!-- footnotes -->` and `<!-- end -->`.
 
     python benchmarks/tables.py            # writes them
     python benchmarks/tables.py --check    # names the pages that differ from the results, and fails if there are any
@@ -75,7 +75,7 @@ CITED = {
     "wikitext2-awd-lstm": "65.8[^merity-2018]",
 }
 CITED_CACHED = {"ptb-awd-lstm": "52.8[^merity-2018]", "wikitext2-awd-lstm": "52.0[^merity-2018]"}
-"""Test perplexities of the literature, without a cache and with one."""
+"""Test perplexities in the literature, without and with a cache."""
 PAPERS = {
     "mikolov": "Mikolov (2012), Statistical language models based on neural networks, table 4.1.",
     "zaremba": "Zaremba et al. (2014), Recurrent neural network regularization.",
@@ -131,7 +131,7 @@ def _against(group: Sequence[Record]) -> str:
 
 
 def _conditions_of(figure: Record) -> str:
-    """What the perplexities of a figure depend on."""
+    """The conditions of the perplexities of a figure."""
     changes = [f"`{change}`" for change in figure.get("changes", [])]
     parts = [f"with {', '.join(changes)}"] if changes else []
     parts.append(f"on {'a CPU' if (device := figure.get('device', 'cpu')) == 'cpu' else device}")
@@ -164,7 +164,7 @@ def _signed(row: Record) -> str:
 
 
 def ladder(record: Record) -> Table:
-    """What `regard ladder` found, and what more seeds say of some rungs."""
+    """The results of `regard ladder`, and of more seeds of some rungs."""
     titles = ["rung", "parameters", "seconds", "tokens/s", "perplexity", "added", "against"]
     rows = [
         [
@@ -191,7 +191,7 @@ def ladder(record: Record) -> Table:
 
 
 def data_faults(record: Record) -> Table:
-    """Of the mistakes planted into each corpus, how many were found and placed; and false alarms."""
+    """Number of faults planted into each corpus that were found and located; and false alarms."""
     alarms: dict[str, int] = defaultdict(int)
     found: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for row in record["figures"]:
@@ -216,7 +216,7 @@ def data_faults(record: Record) -> Table:
 
 
 def alignment_new_text(record: Record) -> Table:
-    """How fast an aligner aligns text that it was not trained on, and what compiling costs."""
+    """Speed of an aligner on text that it was not trained on, and the cost of compilation."""
     first = record["figures"][0]
     titles = [
         "loops",
@@ -308,7 +308,7 @@ def _with_interval(row: Record, value: float, sign: str) -> str:
 
 
 def alignment_choice(record: Record) -> Table:
-    """What settings of an aligner, changed one at a time, do to development text."""
+    """Effect of an aligner's settings, changed one at a time, on development text."""
     first, *others = record["figures"]
     titles = ["changed", "to", "dev, mean", "change", "languages better"]
     rows = [["nothing", "", f"{first['dev']:.4f}", "", ""]]
@@ -324,7 +324,7 @@ def alignment_choice(record: Record) -> Table:
 
 
 def attention_alignment(record: Record) -> Table:
-    """Error rates of links from the attention of translators, for each way to choose where to look."""
+    """Error rates of links from the attention of translators, for each way to choose the attention."""
     titles = ["links", "dev", "test", "test, 95 % interval", "test, each pair of translators"]
     rows = []
     for row in record["figures"]:
@@ -351,7 +351,7 @@ def _range(values: Sequence[int]) -> str:
 
 
 def explorer(record: Record) -> Table:
-    """What the explorer's page takes, by the browser's own clock."""
+    """Speed of the explorer's page, by the browser's own clock."""
     large = record["large_view"]
     size = f"{large['tokens']} tokens, {large['heads']} heads"
     timed = {
@@ -482,7 +482,7 @@ def utilization(record: Record) -> Table:
 
 
 def europarl(record: Record) -> Table:
-    """One training on Europarl by ours and by a peer: times and BLEU."""
+    """One training run on Europarl, ours and a peer's: times and BLEU."""
     titles = ["", "training, s", "of these before the first step", "steps", "dev BLEU", "test BLEU"]
     rows = [
         [
@@ -490,7 +490,7 @@ def europarl(record: Record) -> Table:
             *(f"{record[side][part]:.0f}" for part in ("seconds", "preparing")),
             f"{record[side]['steps']:,}",
             *(f"{record['scores'][split][side]['value']:.2f}" for split in ("dev", "test")),
-            # A peer that was timed by a sample has shared the device since.
+            # A peer timed by a sample shared the device afterwards.
             "–" if record[side]["sample"] else f"{record[side]['decoding']['test']:.1f}",
             f"{record[side]['peak_reserved_gibibytes']:.1f}",
         ]

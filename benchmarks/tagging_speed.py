@@ -5,7 +5,7 @@
     python benchmarks/tagging_speed.py --conll conll2003 --vectors glove.6B.50d.txt --device cuda
 
 All have the same shape: word vectors of width 50, a bidirectional LSTM of 25 + 25 over the characters of each word, a
-bidirectional LSTM over the words, a CRF. They tag the development text of CoNLL-2003 in batches of so many sentences,
+bidirectional LSTM over the words, a CRF. They tag the development text of CoNLL-2003 in batches of `--sentences`,
 from lists of words to lists of tags, without probabilities; weights are random, since they do not change the work.
 flair and the plain tagger get the sentences in the order of their length, as Regard puts them itself. What a tagger
 makes of words first (numbers, flair's tokens) counts. The systems take turns; a figure is that of the best turn.
@@ -40,7 +40,7 @@ HIDDEN = 200
 CHARACTERS = 25
 """Width of character embeddings, and of each direction over them, as flair has it."""
 LETTERS = range(33, 383)
-"""Characters that have a vector of their own in the peers."""
+"""Characters with a vector in the peers."""
 Words = Sequence[Sequence[str]]
 Tag = Callable[[Words], object]
 
@@ -87,10 +87,10 @@ def tagging(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     size = arguments.sentences
     batches = [sentences[first : first + size] for first in range(0, len(sentences), size)]
     best = dict.fromkeys(systems, float("inf"))
-    # Regard makes batches of its own: as many sentences of the mean length as the others have in each of theirs.
+    # Regard batches by tokens: as many as the others' batches have with sentences of the mean length.
     tagger.BATCH_WORDS = size * sum(map(len, sentences)) // len(sentences)
     for tag in systems.values():
-        tag(sentences[: 4 * size])  # whatever is made on first use
+        tag(sentences[: 4 * size])  # initializes what is created on first use
     for _ in range(arguments.turns):
         for name, tag in systems.items():
             begun = time.perf_counter()
@@ -111,7 +111,7 @@ def training(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
         steps[output] = step_of(TaggingTask.prepare(recipe, folder / output, lambda line: None), device)
     best = dict.fromkeys(steps, float("inf"))
     for step in steps.values():
-        # Shapes of batches that are new are captured first.
+        # New batch shapes are captured first.
         clock(step, 3 * arguments.steps if arguments.device == "cuda" else 2, device)
     for _ in range(arguments.turns):
         for output, step in steps.items():
@@ -137,7 +137,7 @@ def step_of(task: TaggingTask, device: torch.device) -> Callable[[], None]:
 
 
 def clock(step: Callable[[], None], count: int, device: torch.device) -> float:
-    """Seconds of one of so many steps."""
+    """Mean seconds of a step."""
     begun = time.perf_counter()
     for _ in range(count):
         step()
@@ -156,7 +156,7 @@ FILES = {"train": "eng.train", "dev": "eng.testa"}
 
 
 def train_own(arguments: argparse.Namespace, folder: Path) -> None:
-    """A tagger of the shape that all have, trained for a step."""
+    """A tagger of the common shape, trained for one step."""
     shape = [f"words.characters.embedding={CHARACTERS}", f"words.characters.width={2 * CHARACTERS}"]
     shape += ["words.characters.kind=lstm", "model.encoder.embedding=100", f"model.encoder.hidden={HIDDEN}"]
     run(own_recipe(arguments, [*shape, "train.steps=1"]), folder)

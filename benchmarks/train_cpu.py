@@ -4,11 +4,11 @@
 
 Transformer: 3 + 3 layers, width 256, feed-forward 1024, 4 heads, 10,000 tokens. Recurrent: LSTM 512 with additive
 attention before the cell. All get the same pairs of random tokens, as frequent as words are, with lengths as captions
-have them, in batches of at most 4,096 tokens on the longer side. Each system has a process of its own, as it would have
-in use: what one leaves in the memory of a process slows the next. They take turns, so that a busy neighbor slows all of
-them; a rate is real target tokens a second, the median over rounds, and how many times as fast as the best peer a
-system is, is the median of what each round says. Some processors multiply bfloat16 much faster than float32,
-others slower: --bfloat16 adds ours in that format, the peers stay at their default.
+have them, in batches of at most 4,096 tokens on the longer side. Each system has a separate process, as in use: memory
+left by one in a process slows the next. They take turns, so that other load slows all of them; a rate is real target
+tokens a second, the median over rounds, and the speedup over the best peer is the median of those of each round. Some
+processors multiply bfloat16 much faster than float32, others slower: --bfloat16 adds ours in that format, the peers
+stay at their default.
 """
 
 import argparse
@@ -116,7 +116,7 @@ SYSTEMS: dict[str, dict[str, Callable[[], Step]]] = {
 
 
 class Contestant:
-    """A system in a process of its own, which does a step for each batch when it is told to."""
+    """A system in a separate process, which does steps on request, one for each batch."""
 
     def __init__(self, kind: str, name: str, threads: int, count: int) -> None:
         context = get_context("spawn")
@@ -126,12 +126,12 @@ class Contestant:
         self.targets: int = self._ours.recv()
 
     def seconds(self, steps: int) -> float:
-        """How long so many steps take."""
+        """Seconds of `steps` steps."""
         self._ours.send(steps)
         return float(self._ours.recv())
 
     def peak_mebibytes(self) -> float:
-        """The most memory that it has had; it ends with that."""
+        """Peak memory of the process, which then ends."""
         self._ours.send(0)
         peak = float(self._ours.recv())
         self._process.join()
@@ -139,7 +139,7 @@ class Contestant:
 
 
 def compete(pipe: Connection, kind: str, name: str, threads: int, count: int) -> None:
-    """What the process of a system does: it says how many targets its batches have, and then how long steps took."""
+    """The process of a system: it reports the number of targets in its batches, and then the time of steps."""
     torch.set_num_threads(threads)
     batches = task_of(MODELS[kind]).first(count)
     step = SYSTEMS[kind][name]()

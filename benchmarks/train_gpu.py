@@ -7,7 +7,7 @@ tied) against MarianMT of Hugging Face, eager and compiled as it comes. Recurren
 before the cell against the loop of `plain_recurrent.py`. All in bfloat16, on random tokens, as frequent as words are,
 in pairs whose lengths are those of a corpus (`--data`, two files of text, in words) or log-normal as they are in one.
 All get the same pairs within the same budgets of tokens: peers in batches of exactly the length they need, on the
-device already; ours as training has them, copied there at each step. Every batch is met twice before anything is timed.
+device already; ours as in training, copied there at each step. Every batch is run twice before anything is timed.
 A rate is real target tokens a second, the median over passes.
 """
 
@@ -42,9 +42,9 @@ from regard.train.runtime import Plan
 
 VOCABULARY, PAIRS, LONGEST, SHAPES, DROPOUT = 10_000, 20_000, 100, 16, 0.3
 FIRST, DRAWN = 4, 1_000_003
-"""The first token that is a word's, and how many tokens are drawn, of which pairs are pieces."""
+"""The first token of a word, and the number of tokens drawn, which pairs are cut from."""
 BATCHES = {4096: 20, 16384: 16, 65536: 10}
-"""How many batches are gone through in a pass, by their tokens; at most those of a whole pass over the pairs."""
+"""Number of batches in a pass, by their tokens; at most those of a whole pass over the pairs."""
 PASSES = 3
 DEVICE = torch.device("cuda")
 TRANSFORMER = {"kind": "transformer", "width": 512, "feedforward": 1024, "heads": 4, "dropout": DROPOUT, "tie": "all"}
@@ -112,7 +112,7 @@ def lengths_in(files: Sequence[Path]) -> np.ndarray:
 
 
 class Synthetic(Task):
-    """As much of translation as a benchmark of steps needs."""
+    """The part of a translation task that a benchmark of steps needs."""
 
     def __init__(self, pairs: RandomPairs, model: Mapping[str, Any], **train: Any) -> None:
         table = {"steps": 1, "precision": "bfloat16"} | train
@@ -138,7 +138,7 @@ class Synthetic(Task):
     def describe_batch(self, batch: PairBatch) -> None: ...
 
     def first(self, count: int) -> list[PairBatch]:
-        """The first batches of a pass, as many as are wanted or as there are."""
+        """The first `count` batches of a pass, or all if there are fewer."""
         found = []
         for batch, after in self.batches(CorpusPosition()):
             found.append(batch)
@@ -196,11 +196,11 @@ SYSTEMS: dict[str, Callable[[RandomPairs, int], tuple[list[PairBatch], Step]]] =
     "plain recurrent loop": lambda pairs, tokens: peer(pairs, tokens, plain(), compiled=False),
 }
 RATIOS = {name: "plain recurrent loop" if "recurrent" in name else "MarianMT, eager" for name in SYSTEMS}
-"""What is compared with what."""
+"""Systems, with the peers they are compared with."""
 
 
 def measured(system: str, batch_tokens: int, batches: Sequence[PairBatch], run: Step, begun: float) -> Figure:
-    """Goes through the batches, twice to warm up and a few times against the clock."""
+    """Runs through the batches, twice to warm up and a few times against the clock."""
 
     def one_pass() -> float:
         torch.cuda.synchronize()
@@ -256,7 +256,7 @@ def profile(batches: Sequence[PairBatch], run: Step, steps: int = 5) -> None:
 
 def run_system(system: str, pairs: RandomPairs, batch_tokens: int, *, profiled: bool) -> Figure:
     if system.startswith("regard"):
-        # A training has batches of one budget, for which it is compiled; peers keep what they have compiled before.
+        # A training run has batches of one budget, for which it is compiled; peers keep their earlier compilations.
         torch.compiler.reset()
     gc.collect()
     torch.cuda.empty_cache()
@@ -270,7 +270,7 @@ def run_system(system: str, pairs: RandomPairs, batch_tokens: int, *, profiled: 
 
 
 def ratios(figures: Sequence[Figure]) -> dict[str, dict[str, float]]:
-    """How much faster each system is than what it is compared with, by tokens of a batch."""
+    """Speedup of each system over its peer, by tokens of a batch."""
     rates = {(figure.system, figure.batch_tokens): figure.tokens_per_second for figure in figures}
     found: dict[str, dict[str, float]] = {}
     for (system, tokens), rate in rates.items():

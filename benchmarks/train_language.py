@@ -1,5 +1,5 @@
 """How fast language models train: LSTMs beside a plain loop over torch's own layers of the same shape; and a
-Transformer beside what the device's matrix products could do at most.
+Transformer beside the peak rate of the device's matrix products.
 
     python benchmarks/train_language.py                                   # on this machine's CPU, smaller models
     python benchmarks/train_language.py --device cuda --out benchmarks/results/train_language_gpu.json
@@ -102,7 +102,7 @@ def measure(shape: Shape, precision: str, arguments: argparse.Namespace) -> dict
     }
     best = dict.fromkeys(steps, float("inf"))
     for step in steps.values():
-        clock(step, 12 if arguments.device == "cuda" else 1, device)  # whatever is made on first use
+        clock(step, 12 if arguments.device == "cuda" else 1, device)  # initializes what is created on first use
     for _ in range(arguments.turns):
         for name, step in steps.items():
             best[name] = min(best[name], clock(step, arguments.steps, device))
@@ -196,7 +196,7 @@ def words() -> str:
 
 
 def clock(step: Callable[[], object], count: int, device: torch.device) -> float:
-    """Milliseconds of one of so many steps."""
+    """Mean milliseconds of a step."""
     begun = time.perf_counter()
     for _ in range(count):
         step()

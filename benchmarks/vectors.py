@@ -1,16 +1,16 @@
-"""Word vectors, ours and gensim's side by side: how good, how fast, how much memory.
+"""Word vectors, ours and gensim's side by side: quality, speed, memory.
 
     python benchmarks/vectors.py --text wiki2018.txt.gz --wordsim wordsim
     python benchmarks/vectors.py --devices cpu cuda --cores 0,1 2,3 4,5 --out benchmarks/results/vectors_gpu.json
 
-Every measurement is a process of its own, on the same stream of the same words (lower-cased runs of letters that occur
+Every measurement is a separate process, on the same stream of the same words (lower-cased runs of letters that occur
 five times). With --cores, each has those processors for itself, and as many run at once as there are sets of them, but
 on a GPU one by one. The first dimension is measured with every seed, the others with the first.
 
-Words per second are words of the text gone through in all epochs, by the clock, from when learning begins until vectors
-are there: neither reading and counting the text nor compiling is in it. gensim reads the words from a file of lines
-(`LineSentence`), so that neither holds the text in memory. Memory is the most that the process held, and what
-it held after its imports. Scores are of all words of the vocabulary: Google's analogies (additive; the three given
+Words per second are words of the text processed in all epochs, by the clock, from the start of training until vectors
+are ready: reading and counting the text and compilation are not included. gensim reads the words from a file of lines
+(`LineSentence`), so that neither holds the text in memory. Memory is the peak of the process, and its size after its
+imports. Scores are over all words of the vocabulary: Google's analogies (additive; the three given
 words are left out), and Spearman's rank correlation on rated pairs.
 """
 
@@ -93,8 +93,8 @@ def parse() -> argparse.Namespace:
 
 
 def combinations(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """What is measured, in the order of the table. Methods that count, in which little or nothing is random, are
-    measured once."""
+    """The measurements, in the order of the table. Counting methods, which are hardly random if at all, are measured
+    once."""
     return [
         {"method": method, "dimension": dimension, "device": device, "seed": seed}
         for dimension in arguments.dimensions
@@ -129,7 +129,7 @@ def measure_all(
 
 
 def run(task: dict[str, Any], cores: str) -> dict[str, Any]:
-    """One measurement, in a process of its own."""
+    """One measurement, in a separate process."""
     command = [sys.executable, __file__, "--measure", json.dumps(task)]
     if cores:
         command = ["taskset", "-c", cores, *command]
@@ -151,7 +151,7 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     imported = held()
     corpus = corpus_of(task)
     vectors, seconds = learner(task, corpus)
-    # Methods that count go through the text once.
+    # Counting methods read the text once.
     passes = task["epochs"] if task["method"] in PREDICTING else 1
     speed = {"words_per_second": round(passes * corpus.vocabulary.total / seconds), "seconds": round(seconds, 2)}
     memory = {"most_memory": held(), "memory_after_imports": imported}
@@ -227,7 +227,7 @@ def scores(vectors: Vectors, folder: str) -> dict[str, float | None]:
 
 
 def held() -> int:
-    """The most memory this process has held, in bytes; kilobytes are what Linux counts."""
+    """Peak memory of this process in bytes; Linux counts kilobytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

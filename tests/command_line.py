@@ -98,7 +98,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that works, in a folder nobody may change, with the recipe and the text it was trained by."""
+    """A working model in a read-only folder, with its recipe and training text."""
 
     folder: Path
     recipe: Path

@@ -29,6 +29,7 @@ if not torch.cuda.is_available():
 
 pytest_plugins = ["command_line", "tagging_runs", "classifying_runs", "pretraining_runs"]
 
+BROWSER = ("shows", "a page in Chromium")
 BROWSER_PROMISED = os.environ.get("REGARD_CHROMIUM") == "required"
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "everyday")
 slow = [HealthCheck.too_slow]
@@ -47,10 +48,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """How many tests showed something in a browser; where one was promised, none may go without."""
-    done = {each: _in_browser(terminalreporter, each) for each in ("passed", "failed", "skipped")}
+    done = {each: len(_in_browser(terminalreporter, each)) for each in ("passed", "failed", "skipped")}
     if any(done.values()):
         told = ", ".join(f"{count} {each}" for each, count in done.items() if count)
-        terminalreporter.write_line(f"In Chromium: {told}; {_time_in_browser(terminalreporter)}")
+        every = _in_browser(terminalreporter, *terminalreporter.stats)
+        tests = sum(report.duration for report in every if report.when == "call")
+        # These are models, which others need too, and the browser.
+        needed = sum(report.duration for report in every) - tests
+        terminalreporter.write_line(f"In Chromium: {told}; {tests:.0f} s, and {needed:.0f} s for what they need")
     if done["skipped"] and BROWSER_PROMISED:
         terminalreporter.write_line("REGARD_CHROMIUM=required, so that a skipped test is a failure", red=True)
 
@@ -61,22 +66,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _in_browser(reporter: Any, outcome: str) -> int:
-    return sum("web" in report.keywords for report in reporter.stats.get(outcome, []))
-
-
-def _time_in_browser(reporter: Any) -> str:
-    """How long they took, one after another; what they need are models that others need too, and the browser."""
-    every = [each for some in reporter.stats.values() for each in some if isinstance(each, pytest.TestReport)]
-    reports = [report for report in every if "web" in report.keywords]
-    tests = sum(report.duration for report in reports if report.when == "call")
-    return f"{tests:.0f} s, and {sum(report.duration for report in reports) - tests:.0f} s for what they need"
+def _in_browser(reporter: Any, *outcomes: str) -> list[pytest.TestReport]:
+    every = [report for outcome in outcomes for report in reporter.stats.get(outcome, [])]
+    return [each for each in every if isinstance(each, pytest.TestReport) and BROWSER in each.user_properties]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is marked `spread`, takes that many every day, evenly chosen."""
+    """Of the cases of a test that is marked `spread`, takes that many every day, evenly chosen. Reports know by a
+    property of their tests which of them showed a page."""
     cases = defaultdict(list)
     for item in items:
+        if item.get_closest_marker("web"):  # a report has the folders of a test among its keywords
+            item.user_properties.append(BROWSER)
         if item.get_closest_marker("spread") and not item.get_closest_marker("long"):
             cases[item.path, item.originalname].append(item)
     left_out = set()

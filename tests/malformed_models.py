@@ -99,7 +99,7 @@ def change_tensors(change: Callable[[dict[str, torch.Tensor]], object], name: st
 
 
 def sealed(spoil: Spoil) -> Spoil:
-    """The same, and the checksums made to fit: not an accident, but somebody's doing."""
+    """The same, with matching checksums: not corruption, but tampering."""
 
     def spoil_and_seal(folder: Path) -> None:
         spoil(folder)

@@ -26,7 +26,7 @@ def test_kernels_read_what_lies_on_the_present_device(monkeypatch: pytest.Monkey
     monkeypatch.setattr(device, "has_triton", lambda: there)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     held = cast(Tensor, OnDevice(index))
-    assert not has_kernels(held)  # somebody may ask for gradients
+    assert not has_kernels(held)  # gradients may be needed
     with torch.inference_mode():
         assert has_kernels(held) is (there and index == 1)
         assert not has_kernels(torch.zeros(1))

@@ -30,7 +30,7 @@ readable = st.builds(FormatVersion, st.integers(OLDEST, FORMAT), st.text(max_siz
 
 
 def written_in(path: Path, by: FormatVersion | None = None) -> ModelFolder:
-    """A folder as a run that has begun leaves it, written by somebody."""
+    """A folder as a started run leaves it, written by version `by`."""
     folder = ModelFolder(path)
     folder.checkpoints.mkdir(parents=True)
     folder.write_recipe(parse_recipe(RECIPE, kind=LanguageRecipe))
@@ -159,7 +159,7 @@ def test_damage_is_named_but_is_no_matter_of_a_recipe_beside_it(tmp_path: Path, 
 
 
 def test_where_nothing_is_installed_the_version_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs it from its sources can train and use models too."""
+    """Running from the sources can train and use models too."""
 
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)

@@ -1,4 +1,4 @@
-"""Captures and garbage: graphs that nobody needs any more must not be destroyed while another is captured."""
+"""Captures and garbage: unused graphs must not be destroyed while another is captured."""
 
 import gc
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def _collected_as_before() -> Iterator[None]:
 
 @given(moves=st.lists(st.booleans()), collected=st.booleans())
 def test_garbage_is_left_alone_while_anyone_is_within(moves: list[bool], collected: bool) -> None:
-    """Whoever enters and leaves, in any order: threads capture at the same time."""
+    """Captures may overlap in any order: threads capture at the same time."""
     gc.enable() if collected else gc.disable()
     hold, within = GcPaused(), 0
     for enters in [*moves, *[False] * len(moves)]:
@@ -43,9 +43,8 @@ def test_an_error_within_changes_nothing_about_that() -> None:
 
 
 class Pools:
-    """As much of torch's CUDA as captures need: pools that are gone when no graph uses them any more, and that nobody
-    may use then; and captures whose failure torch does not tell its allocators of, of which that of pinned memory never
-    begins with such a pool again."""
+    """A stub of torch's CUDA for captures: a pool is gone, and must not be used, once no graph uses it; and torch does
+    not tell its allocators of failed captures, after which that of pinned memory never begins with such a pool."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.users: dict[int, int] = {}

@@ -154,7 +154,7 @@ def test_a_task_of_another_package_does_all_that_ours_do(place: Place) -> None:
     )
     assert "judge" in helped.out
     assert "Tell the mood of each line" in helped.out
-    assert (good.code, good.out) == (0, "train: 8 sentences\ndev: 2 sentences\nnothing doubtful was found\n")
+    assert (good.code, good.out) == (0, "train: 8 sentences\ndev: 2 sentences\nno problems found\n")
     assert bad.code == 2
     assert re.search(r"bad\.moods:2: 'it is autumn' has no mood; write it before ' ~ '", bad.err)
     assert "train.validation.metric = 'mises' is not allowed; allowed are 'misses' or 'loss'" in metric.err

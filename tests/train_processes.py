@@ -13,7 +13,7 @@ import torch
 from regard.tasks.task import Task
 from regard.train import joined_ranks, run_task
 
-# Forked, because importing torch anew would take seconds.
+# Forked, because importing torch again would take seconds.
 FORK = multiprocessing.get_context("fork")
 
 
@@ -24,7 +24,7 @@ def begin(target: Callable[..., Any], *arguments: Any) -> BaseProcess:
 
 
 def train_in(folder: Path, make_task: Callable[[], Task]) -> None:
-    """Trains, resuming if it can, and tells nobody."""
+    """Trains without reporting, resuming if possible."""
     torch.set_num_threads(1)
     run_task(lambda *_: make_task(), folder, resume=True, reporter=lambda event: None)
 

@@ -147,7 +147,8 @@ def without_autocast(tensor: torch.Tensor) -> AbstractContextManager[None]:
 
 
 def fast_multiple(x: torch.Tensor) -> int:
-    """What widths should be multiples of in products with a tensor, under autocast too; 1 if it does not matter."""
+    """The number of which widths in products with a tensor should be multiples, under autocast too; 1 if any will
+    do."""
     if not x.is_cuda:
         return 1
     dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype

@@ -28,7 +28,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text holds; like all that is wrong with one, nesting beyond what Python follows is a ValueError."""
+    """Parses JSON; nesting too deep for Python is a ValueError, like other errors in the text."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -198,5 +198,5 @@ def decoded(line: bytes, path: Path, number: int) -> tuple[str, str]:
 
 
 def to_utf8(path: Path) -> str:
-    """What to do about a file that is not UTF-8, with the command that converts it where its encoding can be told."""
+    """Advice for a file that is not UTF-8, with the command that converts it if its encoding is recognized."""
     return convert(str(path), Lines(path))

@@ -1,7 +1,7 @@
-"""How results show themselves: short lines in a terminal, small tables in a notebook.
+"""How results are displayed: short lines in a terminal, small tables in a notebook.
 
-A notebook asks an object for `_repr_html_`. What is made here is escaped, because texts are the user's, has no script,
-and stays small, because a notebook saves it.
+A notebook asks an object for `_repr_html_`. The HTML is escaped, because texts are the user's, has no scripts, and
+stays small, because a notebook saves it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""In which encoding a file is that is not UTF-8, and the command that converts it."""
+"""Detects the encoding of a file that is not UTF-8, and gives the command that converts it."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _CODECS = (
     *("cp1252", "cp1250", "cp1251", "koi8-r", "cp1253", "cp1255", "cp1256"),
     *("cp932", "euc-jp", "gb18030", "big5", "euc-kr"),
 )
-"""Tried in this order, which decides between equals. iconv knows them by the same names."""
+"""Tried in this order, which breaks ties. iconv knows them by the same names."""
 
 
 def encoding_of(sample: bytes) -> str:
@@ -35,7 +35,7 @@ def encoding_of(sample: bytes) -> str:
 
 
 def convert(path: str, lines: Iterable[bytes]) -> str:
-    """What to do about a file that has lines which are not UTF-8: the `iconv` command, where the encoding is known."""
+    """Advice for a file with lines that are not UTF-8: the `iconv` command, if the encoding is recognized."""
     wrong: list[bytes] = []
     first = last_good = size = 0
     for number, line in enumerate(lines, start=1):
@@ -59,7 +59,7 @@ def convert(path: str, lines: Iterable[bytes]) -> str:
 
 
 def _converted(path: str) -> str:
-    """The name for a converted file, which ends as before, so that it is read as before."""
+    """The name for a converted file, with the same suffixes, so that it is read the same way."""
     folder, slash, name = path.rpartition("/")
     stem, dot, ending = name.partition(".")
     return f"{folder}{slash}{stem}.utf8{dot}{ending}"
@@ -88,7 +88,7 @@ def _plausibility(sample: bytes, codec: str) -> float:
 
 
 def _points(before: str, after: str) -> int:
-    """Whether two characters stand beside each other in the words of some language (1) or not (-2); 0 says nothing."""
+    """Positive if two characters are neighbors in words of some language, -2 if not, 0 if that is unknown."""
     if not (before.isalpha() and after.isalpha()):
         odd = [each for each in (before, after) if not each.isascii() and unicodedata.category(each)[0] in "SCMN"]
         return -2 if odd else 0
@@ -96,11 +96,11 @@ def _points(before: str, after: str) -> int:
     if "EAST ASIAN" in scripts:
         if len(scripts) > 1:
             return 0 if "LATIN" in scripts else -2
-        # Syllables prove more than Chinese characters, which come of any two bytes, and are not mixed with in Korean.
+        # Syllables prove more than Chinese characters, which any two bytes give; Korean ones mix with neither.
         return -2 if _is_hangul(before) != _is_hangul(after) else 1 + _is_syllable(after)
     if len(scripts) > 1 or (after.isupper() and before.islower()):
         return -2
-    # Letters with accents seldom stand side by side.
+    # Letters with accents are seldom adjacent.
     return -2 if scripts == {"LATIN"} and not before.isascii() and not after.isascii() else 1
 
 

@@ -6,7 +6,7 @@
     │   └── EncodingError       a line is not valid UTF-8, and the recipe refuses such lines
     ├── ModelError              a model on disk is missing, damaged, or not of the kind a command needs
     ├── UsageError              a command or a function was called in a way that cannot work
-    └── TrainingError           training cannot go on (the loss stays non-finite, the disk is full)
+    └── TrainingError           training cannot continue (the loss stays non-finite, the disk is full)
 
     RegardWarning               one line on standard error, and the command continues
         ModelWarning            a model that can be used, but may give different results

@@ -77,7 +77,7 @@ class CudaGraphs:
             # Torch releases a pool when its last graph is gone, and it must not be reused.
             self._pool = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        # Other threads may go on using CUDA.
+        # Other threads may keep using CUDA.
         context = torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local")
         generator = torch.cuda.default_generators[self.device.index]
         seed, offset = generator.initial_seed(), generator.get_offset()

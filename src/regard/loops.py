@@ -34,7 +34,8 @@ class _Loop:
         return self._compiled(*arguments)
 
     def compile(self) -> Any:
-        """The function of numba, after those it may call: its module then names these, and not our own."""
+        """The loop as a numba function; in its module, the names of all loops are then bound to numba functions, which
+        it may call."""
         if self._compiled is None:
             self._compiled = import_numba().njit(**self.options)(self.function)
             names = self.function.__globals__
@@ -58,7 +59,7 @@ def when_compiling(say: Callable[[], None]) -> None:
 
 @functools.cache
 def import_numba() -> Any:
-    """numba, which is listened to from now on."""
+    """Imports numba, and listens for compilations."""
     import numba
     from numba.core import event
 

@@ -1,7 +1,7 @@
 """Explains wrong calls: a `RegardError` says which argument is wrong and what is needed.
 
 `explained` marks public functions. It costs nothing while calls succeed: only when one fails are its arguments compared
-with the signature. An error for which they are not to blame is a bug and is raised unchanged.
+with the signature. Any other error is a bug and is raised unchanged.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from regard.errors import RegardError, UsageError, one_of
 T = TypeVar("T")
 
 MOST_READ = 1000
-"""Elements of a list that are compared with what they should be."""
+"""Maximum number of elements of a list whose types are checked."""
 
 
 def explained(public: T) -> T:
@@ -53,7 +53,7 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
 def _complaint(
     function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any], error: Exception
 ) -> str | None:
-    """What is wrong with a call that failed; None if nothing is."""
+    """The message for a call that failed; None if its arguments are valid."""
     name = function.__qualname__.removesuffix(".__init__").removesuffix(".forward")
     signature = inspect.signature(function)
     parameters = [parameter for parameter in signature.parameters if parameter not in ("self", "cls")]
@@ -74,7 +74,7 @@ def _complaint(
                 return f"{name}: {parameter} is {_described(each)}, but {needed}"
     if isinstance(error, MemoryError | OverflowError) or TOO_MUCH.search(str(error)):
         if function.__name__ == "forward":
-            return None  # training makes its batches smaller, and must see what happened
+            return None  # training catches it and retries with smaller batches
         return f"{name}: more than fits ({_first_line(error)}); make what it is given, or its settings, smaller"
     tensors = {parameter: value for parameter, value in given.items() if hasattr(value, "shape")}
     if tensors and isinstance(error, RuntimeError | IndexError) and not OF_THE_DEVICE.search(str(error)):
@@ -87,21 +87,21 @@ def _complaint(
 
 
 TOO_MUCH = re.compile("out of memory|not enough memory|can't allocate|unable to allocate|overflow", re.IGNORECASE)
-"""What torch and NumPy say of numbers for which there is no memory, or no integer, on any device."""
+"""Messages of torch and NumPy when memory runs out or an integer overflows, on any device."""
 
 
 OF_THE_DEVICE = re.compile("CUDA|CUDNN|CUBLAS|device-side|triton|inductor|dynamo|compil|captur", re.IGNORECASE)
-"""What torch says when the device or its compiler has failed, whatever the shapes."""
+"""Messages of torch when the device or its compiler has failed, whatever the shapes."""
 
 
 def _dimensions(annotation: Any) -> str:
-    """The names of a tensor's dimensions; nothing for one that is broadcast, or of any shape."""
+    """The names of a tensor's dimensions; empty if it is broadcast or of any shape."""
     each = (getattr(part, "dim_str", "...") for part in (annotation, *get_args(annotation)))
     return next((dimensions for dimensions in each if dimensions != "..."), "")
 
 
 def fits(value: Any, annotation: Any) -> bool:
-    """Whether a value is what an annotation says; what cannot be told counts as fitting."""
+    """Whether a value matches an annotation; true if that cannot be determined."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return fits(value, parts[0])
@@ -133,7 +133,7 @@ _FUNCTION = get_origin(Callable[..., Any])
 
 
 def in_words(annotation: Any) -> str:
-    """What an annotation asks for."""
+    """The type that an annotation asks for, as in `a list of texts`."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return in_words(parts[0])
@@ -154,7 +154,7 @@ def in_words(annotation: Any) -> str:
 
 
 def _plural(annotation: Any) -> str:
-    """The same for several of it."""
+    """The same in the plural."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(_plural(part) for part in parts if part is not NoneType))

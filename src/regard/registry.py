@@ -69,7 +69,7 @@ class Registry(Mapping[str, T]):
 
     def __init__(self, noun: str, entries: Mapping[str, "str | Entry[T]"] | None = None) -> None:
         self.noun = noun
-        """What an entry is called in messages: `score`."""
+        """The name of an entry in messages: `score`."""
         self._entries: dict[str, Entry[T]] = {
             name: Entry(each) if isinstance(each, str) else each for name, each in (entries or {}).items()
         }

@@ -49,7 +49,7 @@ from regard.errors import UsageError, counted, one_of
 from regard.misuse import explained
 
 LISTED = 12
-"""Places that are listed in a terminal."""
+"""Taps that are listed in a terminal."""
 
 
 class Tap(nn.Module):
@@ -78,7 +78,7 @@ class Tap(nn.Module):
         return value
 
     def change(self, value: Tensor) -> Tensor:
-        """What interventions make of a value, shown to no recording."""
+        """Applies the interventions to a value, without recording it."""
         for listener in self._listeners():
             if listener.change is not None:
                 changed = listener.change(value)
@@ -91,7 +91,7 @@ class Tap(nn.Module):
         return value
 
     def show(self, value: Tensor) -> None:
-        """Shows a value to recordings, and to no intervention."""
+        """Records a value, without interventions."""
         for listener in self._listeners():
             if listener.change is None:
                 listener.seen[listener.taps[self]].append(value.detach())

@@ -1,4 +1,4 @@
-"""Versions of what is installed, which results and models are signed with."""
+"""Versions of installed packages, which are recorded with results and models."""
 
 from importlib.metadata import PackageNotFoundError, version
 

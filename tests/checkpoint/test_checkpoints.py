@@ -269,7 +269,7 @@ def test_a_full_disk_costs_the_new_checkpoint_only(tmp_path: Path) -> None:
             break
         assert said == (
             f"{folder.path}: checkpoint step-00000002 could not be written: No space left on device. "
-            "Earlier checkpoints are intact; make room on this disk, then go on with --resume"
+            "Earlier checkpoints are intact; make room on this disk, then continue with --resume"
         )
     assert number > 5
 
@@ -278,7 +278,7 @@ def test_earlier_checkpoints_are_spoken_of_where_there_are_some(folder: ModelFol
     full = OSError(ENOSPC, os.strerror(ENOSPC))
     assert str(cannot_write(folder, "metrics.jsonl", full)) == (
         f"{folder.path}: metrics.jsonl could not be written: No space left on device. "
-        "Make room on this disk, then go on with --resume"
+        "Make room on this disk, then continue with --resume"
     )
 
 

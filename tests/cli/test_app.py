@@ -140,7 +140,7 @@ def test_a_reader_that_leaves_is_no_error(trained: Trained) -> None:
 
 
 class Terminal(io.StringIO):
-    """Standard error of somebody who waits."""
+    """Standard error that is a terminal."""
 
     def isatty(self) -> bool:
         return True

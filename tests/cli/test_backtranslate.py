@@ -48,7 +48,7 @@ def test_ctrl_c_keeps_what_is_done(trained: Trained, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Translator, "translate", impatient)
     told = regard("back-translate", trained.folder, text, "-o", pairs)
-    assert (told.code, told.err) == (130, "stopped; 1 line done and safe; go on with --resume\n")
+    assert (told.code, told.err) == (130, "stopped; 1 line done and safe; continue with --resume\n")
     assert not pairs.exists()
     assert regard("back-translate", trained.folder, text, "-o", pairs, "--resume").code == 0
     assert calls == [["eins"], ["zwei"], ["zwei"], ["drei"]]

@@ -59,4 +59,4 @@ def test_the_data_of_every_task_is_checked_without_torch(tmp_path: Path) -> None
         text=True,
     )
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("nothing doubtful was found") == len(READ)
+    assert ended.stdout.count("no problems found") == len(READ)

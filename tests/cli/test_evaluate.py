@@ -138,7 +138,7 @@ def test_the_library_says_the_same(trained: Trained, files: tuple[Path, Path]) -
 
 @pytest.fixture
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals and p-values from few draws, so that nobody waits."""
+    """Intervals and p-values from few draws, which is fast."""
     for module in ("metrics.resampling", "tasks.evaluation"):
         monkeypatch.setattr(f"regard.{module}.RESAMPLES", 20)
     monkeypatch.setattr("regard.metrics.comparison.RESAMPLES", 40)

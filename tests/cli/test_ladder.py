@@ -37,5 +37,5 @@ def test_a_ladder_that_is_stopped_says_how_it_goes_on(
         ladder("topics", out=tmp_path / "out")
     assert left.value.exit_code == 128 + signal.SIGINT
     told = capsys.readouterr()
-    assert "rungs are missing; go on with --resume" in told.err
+    assert "rungs are missing; continue with --resume" in told.err
     assert not told.out

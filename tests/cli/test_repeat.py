@@ -132,7 +132,7 @@ def test_killed_or_stopped_it_goes_on_where_it_was(here: Path, by: signal.Signal
         assert process.exitcode == 130
         assert results()["unfinished"] == [2]
         said = Path("said").read_text(encoding="utf-8")
-        assert said.endswith("stopped, and everything is saved; still to do: seed 2; go on with --resume\n")
+        assert said.endswith("stopped, and everything is saved; still to do: seed 2; continue with --resume\n")
     first = content(here / "out/seed-1")
     told = regard("repeat", *longer, "--resume")
     assert told.code == 0, told.err
@@ -151,7 +151,7 @@ def test_ctrl_c_while_evaluating_leaves_cleanly(here: Path, monkeypatch: pytest.
         told = regard("repeat", "my.toml", "--seeds", "1", "--out", "out", *SHORT)
     assert told.code == 130
     assert told.out == ""
-    assert told.err.endswith("still to do: seed 1; go on with --resume\n")
+    assert told.err.endswith("still to do: seed 1; continue with --resume\n")
     assert regard("repeat", "my.toml", "--seeds", "1", "--out", "out", "--resume", *SHORT).code == 0
 
 

@@ -43,11 +43,11 @@ def test_it_says_what_it_found_what_it_does_and_why_it_ended(trained: Trained) -
     lines = trained.err.splitlines()
     assert lines[0].startswith("train: 300 pairs in ")
     assert "source: a vocabulary of 12 (words); " in trained.err
-    assert "begins with new weights; " in trained.err
+    assert "starting with new weights; " in trained.err
     assert "step 50: loss " in trained.err
     assert "step 150: validation: loss " in trained.err
     assert lines[-1].startswith("training ended after ")
-    assert "train.steps = 150 are done; the best accuracy is " in lines[-1]
+    assert "reached train.steps = 150; the best accuracy is " in lines[-1]
 
 
 def test_it_leaves_a_folder_that_says_what_it_is(trained: Trained) -> None:
@@ -110,7 +110,7 @@ def test_a_run_that_was_killed_before_it_saved_anything_begins(here: Path) -> No
     Path("new").mkdir()
     told = regard("train", "my.toml", "--out", "new", "--resume", *SHORT)
     assert told.code == 0
-    assert "begins with new weights" in told.err
+    assert "starting with new weights" in told.err
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -146,7 +146,7 @@ def test_a_training_that_was_stopped_does_not_look_like_one_that_ended(
         patch.setattr("regard.tasks.translation.TranslationTask.passes", ask_once)
         told = regard("train", "my.toml", "--out", "m", *SHORT)
     assert told.code == code
-    assert "asked to stop at step 2, and everything is saved; go on with --resume" in told.err
+    assert "stopped at step 2, and everything is saved; continue with --resume" in told.err
     assert regard("train", "my.toml", "--out", "m", "--resume", *SHORT).code == 0
     said = " ".join(regard("train", "--help").out.split())
     assert "130 after Ctrl-C (SIGINT) and 143 after SIGTERM" in said

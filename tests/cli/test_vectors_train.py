@@ -142,7 +142,7 @@ def test_ctrl_c_saves_and_leaves_with_its_exit_code(text: Path, tmp_path: Path) 
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
-    assert re.search(rb"asked to stop at \d+ %, and everything is saved; go on with --resume\n$", told), told
+    assert re.search(rb"stopped at \d+ %, and everything is saved; continue with --resume\n$", told), told
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
     assert not (tmp_path / "run" / "vectors.json").exists()
 
@@ -153,4 +153,4 @@ def test_counts_that_are_not_whole_begin_anew(text: Path, tmp_path: Path, monkey
     monkeypatch.setattr("regard.train.vectors.learn_vectors", lambda *_, **__: stopped)
     told = regard("vectors", "train", "--text", text, "--out", tmp_path / "run", "--set", "vectors.kind=svd")
     assert (told.code, told.out) == (143, "")
-    assert told.err == "asked to stop while counting, which starts over with --resume\n"
+    assert told.err == "stopped while counting, which starts over with --resume\n"

@@ -43,7 +43,7 @@ def test_a_good_corpus(tmp_path: Path) -> None:
     assert report.findings == ()
     assert report.lines() == [
         f"train: 3 pairs in {train[0]} and {train[1]}, 26 source and 17 target characters",
-        "nothing doubtful was found",
+        "no problems found",
     ]
     report.raise_if_refused()
 

@@ -81,12 +81,12 @@ def test_numbers_in_another_order_are_ambiguous_unless_day_and_month_are_equal_o
 
 
 def test_a_zero_in_front_settles_nothing():
-    # Brazilians write 03/04/2021 and Americans 3/4/2021, but nobody can tell by the zero.
+    # Brazilians write 03/04/2021 and Americans 3/4/2021, but the zero does not decide.
     assert set(meant("3/04/2021")) == {"2021-03-04", "2021-04-03"}
 
 
 def test_a_weekday_settles_nothing():
-    # Only 4 March 2021 was a Thursday, but nobody looks that up.
+    # Only 4 March 2021 was a Thursday, but readers do not look that up.
     assert set(meant("Thu, 3/4/2021")) == {"2021-03-04", "2021-04-03"}
     assert ALL.reading("Thu, 3/4/2021", LANGUAGES["en-US"]) == "tagged"
 

@@ -193,7 +193,7 @@ def test_texts_are_written_in_every_number_format(name: str, precision: str) -> 
 
 @every_language_generator
 def test_no_step_waits_for_a_number_from_the_device(name: str) -> None:
-    """Fake tensors have no numbers: whoever asks for one fails. Steps that ask could not be captured as graphs."""
+    """Fake tensors have no values, so reading one fails. Steps that read values could not be captured as graphs."""
     if name not in TINY:
         return
     with FakeTensorMode(), torch.inference_mode():

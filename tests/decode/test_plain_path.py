@@ -1,4 +1,4 @@
-"""What makes decoding fast changes nothing: real models against a search that reads everything anew at every step."""
+"""Fast decoding changes nothing: real models against a search that rereads everything at every step."""
 
 from functools import cache, partial
 
@@ -52,7 +52,7 @@ def model_of(name: str) -> Generator:
 
 
 class Rereading:
-    """A model that reads all that is written anew, in one pass, alone in its batch."""
+    """A model that rereads the whole prefix in one pass, alone in its batch."""
 
     def __init__(self, model: Generator, source: list[int], words: list[int] | None) -> None:
         self.model = model

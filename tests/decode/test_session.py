@@ -163,7 +163,7 @@ def test_a_copy_is_never_in_training(precision: str) -> None:
 
 @each_precision
 def test_weights_of_inference_mode_are_read_each_time(precision: str) -> None:
-    """Nobody can tell whether they have changed. In float32 the model itself writes, elsewhere a new copy."""
+    """Inference tensors have no version. In float32 the model itself decodes, in other precisions a new copy."""
     with torch.inference_mode():
         made_here = small_model()
     assert (copy_in(precision, made_here) is made_here) == (precision == "float32")

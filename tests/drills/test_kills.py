@@ -186,8 +186,8 @@ def test_a_signal_saves_and_leaves(place: Path, undisturbed: Training) -> None:
     training, done = Training(place, "asked", steps=STEPS), 0
     for number in (signal.SIGTERM, signal.SIGINT):
         assert training.stop_after(17, 0.0, number) == 128 + number
-        assert "asked to stop at step " in training.said
-        assert "and everything is saved; go on with --resume" in training.said
+        assert "stopped at step " in training.said
+        assert "and everything is saved; continue with --resume" in training.said
         before, done = done, training.end().progress.step
         assert before + 17 <= done < STEPS
         assert_loads(training.folder)

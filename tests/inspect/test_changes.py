@@ -152,7 +152,7 @@ def test_a_program_says_what_it_needs() -> None:
     "change", [SetWeight("decoder.*.weights", query=2, key=1, value=0.9), Uniform("decoder.*.weights")]
 )
 def test_outputs_with_changes_are_those_of_the_changed_model(trained: Trained, change: Change) -> None:
-    """However often the model runs: positions are counted anew each time."""
+    """However often the model runs: positions are counted from zero each time."""
     model = regard.load(trained.folder)
     texts = "eins und zwei", "one two"
     with changed(model, [change]):

@@ -1,4 +1,4 @@
-"""Rows of one source share what was read of it, and nobody can tell."""
+"""Rows of one source share its encoding, without any effect on results."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def log_probs(model: Generator, tokens: torch.Tensor, state: object) -> torch.Te
 def test_branching_is_selecting(name: str, case: Case, data: st.DataObject) -> None:
     """Each source in several places, places continued by others of the same source, sources dropped: at every step
     the same as rows that each have a source of their own."""
-    # Where nobody asks for gradients, rows of one source share their caches too.
+    # Without gradients, rows of one source share their caches too.
     with torch.set_grad_enabled(data.draw(st.booleans(), "gradients")):
         model, (count, length) = tiny_model(name), case.target.shape
         places = data.draw(st.integers(1, 3), "places")
@@ -55,7 +55,7 @@ def test_branching_is_selecting(name: str, case: Case, data: st.DataObject) -> N
 def test_rows_that_share_a_source_can_be_selected_apart(
     name: str, case: Case, places: int, data: st.DataObject
 ) -> None:
-    # Where nobody asks for gradients, rows of one source share their caches too.
+    # Without gradients, rows of one source share their caches too.
     with torch.set_grad_enabled(data.draw(st.booleans(), "gradients")):
         model, count = tiny_model(name), len(case.target)
         rows = torch.arange(count)[:, None].expand(-1, places)

@@ -152,7 +152,7 @@ def test_a_share_of_a_batch_without_rows_gives_no_features(name: str) -> None:
 @pytest.mark.spread(9)
 @every_generator
 def test_no_step_waits_for_a_number_from_the_device(name: str) -> None:
-    """Tensors on `meta` have no numbers: whoever asks for one fails. Steps that ask could not be captured as graphs."""
+    """Tensors on `meta` have no values, so reading one fails. Steps that read one could not be captured as graphs."""
     model, source = deepcopy(tiny_model(name)).to("meta"), SOURCE.to(torch.device("meta"))
     state = model.start(source, 3)
     for _ in range(3):

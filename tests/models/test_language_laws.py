@@ -200,7 +200,7 @@ def test_mixed_precision_stays_near_and_carries_in_float32(name: str) -> None:
 @pytest.mark.spread(5)
 @every_language_model
 def test_no_step_waits_for_a_number_from_the_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fake tensors have no numbers: whoever asks for one fails. Steps that ask could not be captured as graphs."""
+    """Fake tensors have no values, so reading one fails. Steps that read values could not be captured as graphs."""
     # They are fake tensors of a CPU, which has a way of its own: it need not wait for itself.
     monkeypatch.setattr(LinearReadout, "cost", Readout.cost)
     with FakeTensorMode():

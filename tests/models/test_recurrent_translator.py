@@ -183,7 +183,7 @@ def test_laws_hold_for_every_cell_score_and_placement(cell: str, score: str, pla
     # Whatever stands in the padding or in other rows.
     alone = Padded(SOURCE.tokens[1:2, :2], SOURCE.lengths[1:2])
     torch.testing.assert_close(features(model, alone, TARGET[1:2]), whole[1:2])
-    # Whoever looks.
+    # Whether or not taps record.
     with record(model):
         torch.testing.assert_close(features(model), whole)
 

@@ -37,7 +37,7 @@ def test_the_stream_is_the_text(tmp_path: Path) -> None:
     assert len(found.parts["train"].ends("lines")) == len(lines)
     assert len(found.parts["train"].ends("documents")) == 1 + sum(not line for line in lines)
     assert any(line.startswith("train: ") and line.endswith("none of them unknown") for line in found.report.lines())
-    # A second time nothing is written anew.
+    # The second time nothing is rewritten.
     stamp = next((tmp_path / "cache").iterdir()).stat().st_mtime_ns
     again = prepare_text(recipe, tmp_path / "cache")
     assert (again.fingerprint, again.cache) == (found.fingerprint, found.cache)

@@ -1,4 +1,4 @@
-"""Outputs of one model ranked anew by another, in Python and on the command line."""
+"""Outputs of one model reranked by another, in Python and on the command line."""
 
 from pathlib import Path
 

@@ -99,7 +99,7 @@ def test_an_average_that_is_worse_is_not_the_model_and_the_last_line_says_so(tmp
     assert folder.names("average") == []
     assert ended.best == best.metrics["loss"]
     assert ended.message == (
-        f"train.steps = 8 are done; the best loss is {best.metrics['loss']:.4g}, at step {best.step}; the model is "
+        f"reached train.steps = 8; the best loss is {best.metrics['loss']:.4g}, at step {best.step}; the model is "
         f"that one, because the average of the last 4 checkpoints (loss {averaged.metrics['loss']:.4g}) is worse"
     )
 

@@ -181,7 +181,7 @@ def test_by_itself_a_model_is_compiled_if_steps_are_captured_and_many() -> None:
     assert decide(packed.recipe.train, CUDA, 0, captured=True).compiles
     few = decided(CUDA, shapes=2, **many | {"batch_tokens": 250})
     assert few == Decision(False, f"the model is not compiled: the run goes through about 2.5 million tokens{LESS}")
-    # Nobody expects it to be.
+    # No message: compilation is not expected here.
     for train in ({"shapes": 0}, {"shapes": 2, "capture": False}):
         assert decided(CUDA, **train, **many) == Decision(False)
     assert decided(CPU, shapes=2, **many) == Decision(False)

@@ -256,9 +256,9 @@ def test_state_that_processes_carry_cannot_be_dealt_out_to_another_number_of_the
 @pytest.mark.parametrize(
     ("limits", "step", "reason", "says"),
     [
-        ({"steps": 7}, 7, "steps", "train.steps = 7 are done; the best loss is"),
-        ({"steps": 0, "epochs": 2}, 2 * PASS, "epochs", "train.epochs = 2 are done; the best loss is"),
-        ({"steps": 0, "epochs": 1, "accumulate": 3}, 2, "epochs", "train.epochs = 1 are done"),
+        ({"steps": 7}, 7, "steps", "reached train.steps = 7; the best loss is"),
+        ({"steps": 0, "epochs": 2}, 2 * PASS, "epochs", "reached train.epochs = 2; the best loss is"),
+        ({"steps": 0, "epochs": 1, "accumulate": 3}, 2, "epochs", "reached train.epochs = 1"),
         ({"minutes": 1e-9}, 1, "minutes", "train.minutes = 1e-09 are over; the best loss is"),
         ({"validation": {"every": 2, "target": 9.0}}, 2, "target", "loss reached train.validation.target = 9.0"),
         (
@@ -283,7 +283,7 @@ def test_a_run_that_never_reached_its_rate_says_so(tmp_path: Path) -> None:
     ended = events_of(tmp_path, Classify(recipe_for(steps=6, schedule={"warmup": 7}), dev=False))[-1]
     assert isinstance(ended, Ended)
     assert ended.message == (
-        "train.steps = 6 are done; nothing was validated; the rate was still rising, because the run had 6 steps and "
+        "reached train.steps = 6; nothing was validated; the rate was still rising, because the run had 6 steps and "
         "train.schedule.warmup is 7: lower that, make batches smaller, or train longer"
     )
 
@@ -291,7 +291,7 @@ def test_a_run_that_never_reached_its_rate_says_so(tmp_path: Path) -> None:
 def test_an_interruption_is_a_reason_too(tmp_path: Path) -> None:
     ended = events_of(tmp_path, Classify(recipe_for()), interrupted=lambda: True)[-1]
     assert isinstance(ended, Ended)
-    assert ended.message == "asked to stop at step 1, and everything is saved; go on with --resume"
+    assert ended.message == "stopped at step 1, and everything is saved; continue with --resume"
 
 
 def test_the_last_step_of_the_last_pass_is_cut_short(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_without_development_text_the_newest_model_is_used(tmp_path: Path) -> No
     assert not any(isinstance(event, Validated) for event in events)
     assert ModelFolder(tmp_path).chosen() == ("step-00000006", "model.safetensors")
     assert isinstance(events[-1], Ended)
-    assert events[-1].message == "train.steps = 6 are done; nothing was validated"
+    assert events[-1].message == "reached train.steps = 6; nothing was validated"
 
 
 def test_the_best_model_is_used_and_stays(tmp_path: Path) -> None:

@@ -23,11 +23,11 @@ def step(number: int) -> Step:
 
 
 RUN: list[Event] = [
-    Started(0, 1234, "cpu", 1, "begins with new weights"),
+    Started(0, 1234, "cpu", 1, "starting with new weights"),
     *map(step, range(1, 5)),
     Validated(4, {"loss": 1.5, "bleu": 20.0}, True, 41.0),
     Saved(4, PATH),
-    Ended(4, "steps", "train.steps = 4 are done", 1.5, 1, 42.0),
+    Ended(4, "steps", "reached train.steps = 4", 1.5, 1, 42.0),
 ]
 
 
@@ -43,11 +43,11 @@ def lines_of(report: type[LineReport] | type[BarReport], *, terminal: bool, widt
 
 def test_lines_say_everything_once() -> None:
     assert lines_of(LineReport, terminal=False) == [
-        "begins with new weights; 1,234 parameters on cpu",
+        "starting with new weights; 1,234 parameters on cpu",
         "step 2: loss 2.0000, rate 1.00e-03, 5 tokens/s, 1:00 min left",
         "step 4: loss 2.0000, rate 1.00e-03, 5 tokens/s, 1 skipped, 40 s left",
         "step 4: validation: loss 1.5, bleu 20, best so far",
-        "training ended after 42 s: train.steps = 4 are done; 1 non-finite steps were skipped",
+        "training ended after 42 s: reached train.steps = 4; 1 non-finite steps were skipped",
     ]
 
 
@@ -56,7 +56,7 @@ def test_the_bar_shows_loss_rate_speed_and_time_left(monkeypatch: pytest.MonkeyP
     shown = "\n".join(lines_of(BarReport, terminal=True))
     assert "step 4: loss 2.0000, rate 1.00e-03, 5 tokens/s " in shown
     assert re.search("━ +50% (40|39) s left", shown)
-    assert "training ended after 42 s: train.steps = 4 are done" in shown
+    assert "training ended after 42 s: reached train.steps = 4" in shown
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
@@ -183,5 +183,5 @@ def test_a_reporter_is_found_for_terminal_and_log(
     out = io.StringIO()
     with reporting(recipe_for(), tmp_path, Console(file=out, width=100)) as tell:
         tell(RUN[0])
-    assert out.getvalue() == "begins with new weights; 1,234 parameters on cpu\n"
+    assert out.getvalue() == "starting with new weights; 1,234 parameters on cpu\n"
     assert curves == ([RUN[0]] if installed else [])

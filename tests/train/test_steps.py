@@ -57,7 +57,7 @@ def test_micro_batches_give_the_gradient_of_one_batch(sizes: list[int]) -> None:
 
 
 class Alone(Ranks):
-    """One rank of several, whose sums nobody else joins; the test adds them up."""
+    """One rank of several, without collective sums; the test adds them up."""
 
     def sum(self, tensor: Tensor) -> None:
         pass

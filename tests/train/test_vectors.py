@@ -146,7 +146,7 @@ def test_a_full_disk_is_named_while_text_is_read(recipe: VectorsRecipe, tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert str(raised.value) == (
         f"{tmp_path}/run: a file of this run could not be written: File too large. "
-        "Make room on this disk, then go on with --resume"
+        "Make room on this disk, then continue with --resume"
     )
     assert learn_vectors(recipe, tmp_path / "run", resume=True, tell=quiet).vectors is not None
 

@@ -26,7 +26,7 @@ def write_vectors(path: Path, given: Vectors, kind: str) -> Path:
 def test_what_is_read_is_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, given: Vectors, kind: str, packing: str, block: int
 ) -> None:
-    # A first line of two whole numbers is a header, whoever wrote it.
+    # A first line of two integers is always read as a header.
     first = f"{given.words[0]} {given.matrix[0, 0]:.9g}".encode()
     if kind == "glove" and given.width == 1 and text.as_header(first):
         return

@@ -239,6 +239,7 @@ def test_a_text_goes_on_before_and_after_a_change(read: Open, readers: dict[str,
         sides.first.locator("button", has_text="Likeliest").click()
 
 
+@pytest.mark.long
 def test_two_models_write_on_by_themselves(read: Open, readers: dict[str, Any]) -> None:
     page = read(model="gru", text="the cat sees", view="write", against="copying")
     sides = page.locator(".compared")
@@ -249,12 +250,13 @@ def test_two_models_write_on_by_themselves(read: Open, readers: dict[str, Any]) 
     written = int(readers["copying"].continuations("the cat sees", decoding={"method": "sample"})["tokens"].values[0])
     other = json.loads(page.evaluate("new URLSearchParams(location.hash.slice(1)).get('other')"))
     assert other["written"] == [written]
-    # Another text begins anew.
+    # Another text starts from scratch.
     page.locator("#text").fill("a dog")
     page.keyboard.press("Enter")
     expect(sides.nth(1).locator(".written")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_maps_of_two_models(read: Open) -> None:
     page = read(model="gru", text="the cat", view="map", against="vectors", word="cat")
     sides = page.locator(".compared")

@@ -98,7 +98,7 @@ def check_all_is_taken(page: Page) -> list[Inspection]:
 
 
 @pytest.mark.parametrize("view", PICTURES)
-@pytest.mark.spread(2)
+@pytest.mark.spread(1)
 def test_every_picture_has_its_table_and_its_numbers(visit: Open, explored: dict[str, Translator], view: str) -> None:
     tap = "decoder.layers.1.cross.weights"
     page = visit(model="transformer", text="eins zwei", view=view, tap=tap, head="1")

@@ -247,7 +247,7 @@ def test_gates_and_states_over_time(read: Open, readers: dict[str, Any]) -> None
     )
     page.locator("input[type=number]").fill("3")
     page.keyboard.press("Enter")
-    expect(gates.locator(".readout")).to_contain_text("Point at a position")  # drawn anew
+    expect(gates.locator(".readout")).to_contain_text("Point at a position")  # redrawn
     gates.locator(".plane").focus()
     page.keyboard.press("End")
     expect(gates.locator(".readout")).to_contain_text(f"update {seen[tap].values[-1, 3]:.3f}")

@@ -4,7 +4,7 @@
     context, weights = attend(x, x, x)          # self-attention without any parameter
 
 `attend` is the definition. `Attention` is the same as a module, which uses a fast kernel where one applies and has taps
-on all that goes in and comes out, whichever kernel runs.
+on all inputs and outputs, whichever kernel runs.
 """
 
 import torch
@@ -154,7 +154,7 @@ class Attention(nn.Module):
         return context.transpose(1, 2).reshape(rows, count, heads, context.shape[-1])
 
     def through_taps(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What goes in, through the taps."""
+        """The inputs, passed through their taps."""
         if self.query.watched or self.key.watched or self.value.watched:
             return self.query(query), self.key(key), self.value(value)
         return query, key, value

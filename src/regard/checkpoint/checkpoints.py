@@ -144,7 +144,7 @@ def cannot_write(folder: ModelFolder, what: str, error: OSError) -> TrainingErro
     intact = "Earlier checkpoints are intact; make" if folder.names() else "Make"
     return TrainingError(
         f"{folder.path}: {what} could not be written: {reason(error)}. "
-        f"{intact} room on this disk, then go on with --resume"
+        f"{intact} room on this disk, then continue with --resume"
     )
 
 

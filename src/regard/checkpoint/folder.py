@@ -248,7 +248,7 @@ class ModelFolder:
             raise ModelError(f"{self.path / name}: cannot be read: {error.strerror}; {self.advice()}") from None
 
     def advice(self) -> str:
-        """What to do about a damaged folder."""
+        """Advice for a damaged folder."""
         command = f"regard train {self.recipe} --out {self.path} --resume"
         if self.names():
             return f"restore it from a copy, or let `{command}` continue from the last intact checkpoint"
@@ -257,5 +257,5 @@ class ModelFolder:
         return f"restore it from a copy, or start with `{command}`, as no checkpoint has been saved here"
 
     def last_resort(self) -> str:
-        """What to do if no checkpoint is intact."""
+        """Advice if no checkpoint is intact."""
         return f"restore it from a copy, or train again in another folder: `regard train {self.recipe} --out FOLDER`"

@@ -52,7 +52,7 @@ def names_in(names: Iterable[str], part: str) -> list[str]:
 
 
 def no_such_part(whose: str, part: str, names: Iterable[str]) -> str:
-    """What to say of a part that a model does not have."""
+    """The error message for a part that a model does not have."""
     known = one_of(dict.fromkeys(name.split(".")[0] for name in names), part)
     return f"{whose} has no part {part!r}; its parts are {known}, and their submodules"
 

@@ -53,7 +53,7 @@ PRINTED = {
     "--choose": "what it chose",
     "--html": "the name of the page",
 }
-"""What options print instead of links."""
+"""The output of options that replaces the links."""
 
 
 def align(
@@ -141,7 +141,7 @@ def align(
 def _true_links(
     gold: Path | None, files: list[str], aligners: Aligners, rival: Aligners | None
 ) -> "list[GoldLinks] | None":
-    """Refuses links, true or not, that are not of as many pairs as the text, before any is aligned."""
+    """The gold links. Refuses files of links whose length is not that of the text, before any pair is aligned."""
     from regard.cli.corpus import count_pairs
     from regard.inspect import read_gold
     from regard.inspect.gold import check_gold_count
@@ -201,7 +201,7 @@ def _print(
     probabilities: bool,
     least_score: float | None,
 ) -> int:
-    """Prints the links of pairs, or those pairs whose score is high enough; how many these are."""
+    """Prints the links of pairs, or the pairs whose score is high enough; returns the number of the latter."""
     kept = 0
     for pair, alignment in zip(pairs, alignments, strict=True):
         if least_score is None:
@@ -213,12 +213,12 @@ def _print(
 
 
 def tab_separated(pair: "Pair") -> str:
-    """A pair as a line of a .tsv; tabs within its texts become blanks."""
+    """A pair as a line of a .tsv; tabs within its texts become spaces."""
     return "\t".join(text.replace("\t", " ") for text in (pair.source, pair.target))
 
 
 def _line(alignment: "Alignment", joining: "Joining", probabilities: bool) -> str:
-    """What is printed of a pair."""
+    """The output line of a pair."""
     from regard.inspect import pharaoh
 
     links, of = alignment.links(joining), alignment.probabilities

@@ -1,4 +1,4 @@
-"""What aligns given pairs, as commands name it: a model, or two of them, or files of links."""
+"""Aligners as named on the command line: a model, two models, or files of links."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ UnitsName = Annotated[
 
 
 def joining_of(symmetrize: str | None, threshold: float | None) -> "Joining | float | None":
-    """What was asked for: a method, perhaps with a threshold, a threshold alone, or nothing."""
+    """The options as a method (perhaps with a threshold), a threshold alone, or None."""
     from regard.inspect import Joining, symmetrization_named
 
     if threshold is not None and not 0 <= threshold <= 1:
@@ -63,7 +63,7 @@ def joining_of(symmetrize: str | None, threshold: float | None) -> "Joining | fl
 
 @dataclass(frozen=True)
 class HowToLoad:
-    """What is asked of every model that aligns."""
+    """The options for loading a model that aligns."""
 
     device: str
     layer: str | None = None
@@ -94,7 +94,7 @@ class HowToLoad:
 
 @dataclass(frozen=True)
 class Aligners:
-    """What was named, and perhaps the same of the other direction."""
+    """The named aligner, and perhaps one of the other direction."""
 
     name: Path
     forward: "Aligner"
@@ -103,7 +103,7 @@ class Aligners:
 
     @property
     def joining(self) -> "Joining":
-        """How the directions are joined: as it was asked for, or as the model has it."""
+        """How the directions are joined: as the options say, or else the model."""
         from regard.inspect import Joining
 
         if isinstance(self.asked, Joining):
@@ -111,7 +111,7 @@ class Aligners:
         return self.forward.joining if self.asked is None else Joining(self.forward.joining.method, self.asked)
 
     def align(self, pairs: "list[Pair]", units: "UnitName", *, scored: bool = False) -> "Iterator[Alignment]":
-        """What is known of the links of the next pairs."""
+        """The alignments of the next pairs."""
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         there = self.forward.alignments(sources, targets, units=units, scored=scored)
         back: Iterator[Alignment | None] = repeat(None)
@@ -128,7 +128,7 @@ class Aligners:
             yield one if other is None else one.joined(other)
 
     def check_count(self, pairs: int) -> None:
-        """Refuses files of links that have not a line for each pair, before any is aligned."""
+        """Refuses files of links that do not have one line per pair, before any pair is aligned."""
         from regard.tasks.given_links import GivenLinks
 
         for each in (self.forward, self.backward):
@@ -136,7 +136,7 @@ class Aligners:
                 each.check_count(pairs)
 
     def check_ended(self) -> None:
-        """Refuses files of links that go on where the text has ended."""
+        """Refuses files of links that have more lines than the text."""
         from regard.tasks.given_links import GivenLinks
 
         for each in (self.forward, self.backward):

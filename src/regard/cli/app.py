@@ -1,4 +1,4 @@
-"""The `regard` command: its list of commands, and what happens when one of them fails."""
+"""The `regard` command: its list of commands, and how failures are reported."""
 
 import os
 import sys
@@ -43,7 +43,7 @@ def regard(
 
 @contextmanager
 def _warnings_in_words() -> Iterator[None]:
-    """Our own warnings are shown once, on a line of standard error, whatever Python's filters are."""
+    """Shows our own warnings once, on a line of standard error, whatever Python's filters are."""
     with warnings.catch_warnings():
         plainly = warnings.showwarning
 
@@ -59,8 +59,8 @@ def _warnings_in_words() -> Iterator[None]:
 
 
 def main() -> None:
-    """Runs a command. What a user did wrong ends with exit code 2 and one message; a bug keeps its traceback."""
-    # Threads that wait by spinning are no faster here, and many times slower where other programs want the cores too.
+    """Runs a command. A user's error ends with exit code 2 and one message; a bug keeps its traceback."""
+    # Spinning threads are no faster here, and many times slower when other programs use the cores too.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     arguments = sys.argv[1:]
     # `--debug` is understood after a command too, where people add it when something has just gone wrong.

@@ -10,7 +10,7 @@ from regard.errors import UsageError, nearest, one_of
 
 
 def existing(model: Path) -> Path:
-    """Refuses a folder that is not there, before what else is wrong with the arguments: it is often the reason."""
+    """Refuses a missing folder before other errors in the arguments, of which it is often the cause."""
     if not model.exists():
         from regard.checkpoint import ModelFolder as Folder
 
@@ -110,7 +110,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, or mps.")]
 
 
 def check_resumes(out: Path, resume: bool) -> None:
-    """Refuses to go on with what is not there: the name is mistyped."""
+    """Refuses to resume a run that does not exist: its name is mistyped."""
     if resume and not out.exists():
         near = [f"{out.parent / name}" for name in nearest(out.name, _folders_in(out.parent))[:3]]
         there = f"; folders there are {one_of(near, str(out))}" if near else ""
@@ -122,7 +122,7 @@ def _folders_in(folder: Path) -> list[str]:
 
 
 def refuse_less_than_one(given: Mapping[str, int | None]) -> None:
-    """Refuses numbers, by their options, of which there must be one at least; before a model is loaded."""
+    """Refuses numbers below 1, by the names of their options, before a model is loaded."""
     for option, number in given.items():
         if number is not None and number < 1:
             raise UsageError(f"{option} {number}: give 1 or more")

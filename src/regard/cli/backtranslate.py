@@ -1,4 +1,4 @@
-"""`regard back-translate`: text of the target language becomes more pairs to train on."""
+"""`regard back-translate`: text in the target language becomes additional training pairs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,13 +59,13 @@ def back_translate(
         with told_if_eager(translator.why_eager), progress_of("lines") as on_progress:
             counts = task.run(resume=resume, on_progress=on_progress)
     except KeyboardInterrupt:
-        typer.echo(f"stopped; {counted(task.counts.lines, 'line')} done and safe; go on with --resume", err=True)
+        typer.echo(f"stopped; {counted(task.counts.lines, 'line')} done and safe; continue with --resume", err=True)
         raise typer.Exit(INTERRUPTED) from None
     typer.echo(in_words(counts, out), err=True)
 
 
 def in_words(counts: "Counts", out: Path) -> str:
-    """What became of the lines."""
+    """A summary of how many lines became pairs, and why others did not."""
     kinds = {
         "blank lines": counts.blank,
         "empty outputs": counts.empty,

@@ -1,4 +1,4 @@
-"""`regard check`: what is wrong with my data, by file and line."""
+"""`regard check`: the problems in a corpus, by file and line."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,9 +74,9 @@ def check(
         report = _scored(report, corpus, aligner, least_score, device)
     refused = {finding.line() for finding in report.refused}
     for line in report.lines():
-        if line not in refused:  # those are the message of the error
+        if line not in refused:  # the error's message has those
             typer.echo(with_short_paths(line))
-    if len(data) == 1 and not (is_recipe(data) or task_among(settings or [])):  # one file may be of many tasks
+    if len(data) == 1 and not (is_recipe(data) or task_among(settings or [])):  # one file may suit many tasks
         others = one_of([name for name in TASKS if name != corpus.task])
         told = f"{data[0]}: read as data of the task {corpus.task!r}; for another: --set task=NAME, {others}"
         typer.echo(told, err=True)
@@ -84,7 +84,7 @@ def check(
 
 
 def _scored(report: "Report", corpus: "AnyRecipe", folder: Path, least: float | None, device: str) -> "Report":
-    """The report, and what an aligner says of the pairs."""
+    """The report, with the pairs that an aligner finds unfit."""
     from regard.cli.aligning import HowToLoad
     from regard.data import load_corpus
     from regard.recipe import Data

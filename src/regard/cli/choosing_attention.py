@@ -1,4 +1,4 @@
-"""`regard align --choose`: which attention of a translator its links come from."""
+"""`regard align --choose`: which attention a translator's links come from."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHOSEN_ON = 300
 """Pairs whose attention is compared."""
 COUNTED = 20_000
-"""Pairs that an aligner learns from, where there is no second direction."""
+"""Pairs that an aligner is trained on if there is no second direction."""
 
 
 def choose_attention(
@@ -31,7 +31,7 @@ def choose_attention(
     *,
     asked: bool,
 ) -> None:
-    """Chooses by the first pairs of the files, says how, and keeps it in the folders of the models."""
+    """Chooses on the first pairs of the files, prints the comparison, and saves the choice in the models' folders."""
     from regard.cli.corpus import pieces_of
     from regard.tasks.attention_choice import choose_alone, choose_both, statistical_links, weights_in_use
     from regard.tokens.segmentation import pieces_of as words_of
@@ -79,7 +79,7 @@ def _texts(pair: "Pair") -> tuple[str, str]:
 
 
 def _own_text(folder: Path, translator: "Translator") -> "list[Pair]":
-    """What the model was trained on; a person is told if it is not at hand."""
+    """The model's training text; says so on standard error if it cannot be read."""
     from regard.data import load_corpus
 
     try:

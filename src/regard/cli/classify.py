@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.tasks.classifier import Classified, Classifier
 
 Said = list[tuple[str, str] | str]
-"""What was said in a conversation: texts, or pairs of a speaker and a text."""
+"""The turns of a conversation: texts, or pairs of a speaker and a text."""
 
 Files = Annotated[
     list[Path] | None,
@@ -62,7 +62,7 @@ def classify(
         return
     prompt = "a speaker, a tab and a text a line" if data.speaker_column else "one text a line"
     for each in [[file] for file in files or []] or [[]]:
-        before = Said()  # a file begins a conversation
+        before = Said()  # each file begins a new conversation
         for piece in pieces_of_lines(each, f"{prompt}, an empty line between conversations; Ctrl-D ends"):
             print_lines(_conversed(classifier, piece, before, probabilities))
 
@@ -78,7 +78,7 @@ def _labelled(classifier: "Classifier", lines: list[Line], probabilities: bool) 
 
 
 def _conversed(classifier: "Classifier", lines: list[Line], before: Said, probabilities: bool) -> Iterator[str]:
-    """The labels of lines of conversations. `before` is what was said in the last of them, and is kept up to date."""
+    """The labels of lines of conversations. `before` has the last turns of the current one, and is updated."""
     for is_blank, group in groupby(lines, lambda line: line.is_blank):
         if is_blank:
             before.clear()

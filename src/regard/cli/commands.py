@@ -42,18 +42,18 @@ OPTIONS = {
 
 @dataclass
 class Command:
-    """One name, and what it does for models of each task; without a task, for all others."""
+    """A command, and its function for models of each task; that of the empty task is for all others."""
 
     help: str
     of_task: dict[str, str]
 
     def choose(self, task: str | None) -> str:
-        """Where its function is."""
+        """The location of its function for a task."""
         return self.of_task.get(task or "") or self.of_task.get("") or next(iter(self.of_task.values()))
 
 
 def commands() -> dict[str, Command]:
-    """All of them, in the order of the help."""
+    """All commands, in the order of the help."""
     found: dict[str, Command] = {}
     for task, verbs in (("", OWN), *((name, TASKS[name].verbs) for name in TASKS)):
         for verb in verbs:
@@ -64,12 +64,12 @@ def commands() -> dict[str, Command]:
 class Commands(PlainGroup):
     """`regard` with all its commands."""
 
-    # The types of click are typer's own in some of its releases, so that none of them can be named here.
+    # Some releases of typer have their own copy of click, so its types cannot be named here.
     def list_commands(self, ctx: Any) -> list[str]:
         return list(commands())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """What the list of commands shows of one; to be called, it is made by `resolve_command`."""
+        """A command for the list of commands; `resolve_command` makes one that can be called."""
         known = commands()
         return TyperCommand(cmd_name, help=known[cmd_name].help) if cmd_name in known else None
 
@@ -88,7 +88,7 @@ class Commands(PlainGroup):
 
 
 def made(target: str) -> Any:
-    """A command of a function, or of a group of them."""
+    """The click command of a function, or of a typer group."""
     function = locate(target)
     if isinstance(function, typer.Typer):
         return typer.main.get_command(function)
@@ -98,8 +98,8 @@ def made(target: str) -> Any:
 
 
 def _model_in(arguments: Sequence[str]) -> tuple[str | None, str | None]:
-    """The model folder among arguments, and its task: the first that is not the value of an option, if there is one. A
-    recipe that cannot be read is refused where it is needed."""
+    """The model folder among arguments, and its task; one that is not the value of an option is preferred. A recipe
+    that cannot be read is refused where it is needed."""
     found: list[tuple[bool, str, str]] = []
     for before, argument in zip(["", *arguments], arguments, strict=False):
         try:
@@ -112,7 +112,7 @@ def _model_in(arguments: Sequence[str]) -> tuple[str | None, str | None]:
 
 
 def _knowing(command: Command, arguments: Sequence[str]) -> str:
-    """Where no model tells which function is meant: the first that has all the options."""
+    """The function to call if there is no model: the first that has all the options."""
     given = set(_given(arguments))
     targets = list(command.of_task.values())
     return next((target for target in targets if given <= _options(made(target))), targets[0])
@@ -135,7 +135,7 @@ def _show_all(name: str, command: Command) -> None:
 
 
 def _refuse_options_of(task: str, target: str, chosen: Any, model: str | None, arguments: Sequence[str]) -> None:
-    """Refuses options of another task's command of the same name in words."""
+    """Refuses options of another task's command of the same name, and says whose they are."""
     unknown = [option for option in _given(arguments) if option not in _options(chosen)]
     if unknown and model is not None and task and unknown[0] in _options(made(target)):
         raise UsageError(f"{unknown[0]}: is for models of task {task!r}, and {model} is not one; leave it out")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="AnyRecipe")
 
 PAIRS_AT_ONCE = 1000
-"""Pairs that are worked on together: many enough to sort by length, few enough for memory and to see progress."""
+"""Pairs that are processed together: many enough to sort by length, few enough for memory and to see progress."""
 
 CONVERT = "convert the text first, for example with iconv"
 
@@ -25,9 +25,9 @@ CONVERT = "convert the text first, for example with iconv"
 def corpus_of(
     named: Sequence[str], dev: Sequence[str] = (), test: Sequence[str] = (), changes: Sequence[str] = ()
 ) -> "AnyRecipe":
-    """The recipe that was named, or what reading the files needs that were named, for the task that a change names
-    (`task=tagging`); otherwise a task knows its own by their number and names. The task that was registered last is
-    asked first: the first ones take almost any files."""
+    """The named recipe, or the settings for reading the named files. Their task is the one that a change names
+    (`task=tagging`), or the first that takes files of their number and names; those registered last are asked first,
+    because the first ones take almost any files."""
     from regard.recipe import TASKS, AnyRecipe, parse_corpus, read_recipe, toml
 
     held_out = {part: list(paths) for part, paths in {"dev": dev, "test": test}.items() if paths}
@@ -47,7 +47,7 @@ def corpus_of(
 
 
 def is_recipe(named: Sequence[str]) -> bool:
-    """Whether what is named is one recipe, and not files."""
+    """Whether the argument is one recipe, and not files."""
     from regard.recipe import built_in_recipes
 
     return len(named) == 1 and (named[0].endswith(".toml") or named[0] in built_in_recipes())
@@ -65,7 +65,8 @@ def task_among(changes: Sequence[str]) -> str | None:
 
 
 def recipe_with_data(name: str | None, changes: Sequence[str], kind: type[R]) -> R:
-    """The recipe to train by. Of a built-in one whose files are not there, its first comment says where to get them."""
+    """The recipe to train. If files of a built-in one are missing, the error quotes its first comment, which says where
+    to get them."""
     from regard.recipe import built_in_recipes, read_recipe, settings
 
     recipe = read_recipe(name, changes, kind=kind)
@@ -84,14 +85,14 @@ def recipe_with_data(name: str | None, changes: Sequence[str], kind: type[R]) ->
 
 
 def pairs_in(named: Sequence[str | Path]) -> "TranslationCorpus":
-    """What reading files of pairs needs."""
+    """The settings for reading files of pairs."""
     from regard.recipe import TranslationCorpus, parse_corpus
 
     return parse_corpus(TranslationCorpus, {"data": {"train": [str(path) for path in named]}})
 
 
 def part_of(split: str | None, files: Sequence[str | Path]) -> "HeldOut":
-    """The part of a model's own corpus that --split names, the test text if none; files may not be named beside it."""
+    """The part of a model's own corpus that --split names, by default the test text; it excludes files."""
     if split not in (None, "dev", "test"):
         raise UsageError(f"--split {split!r} is not known; known are {one_of(('test', 'dev'), split)}")
     if split and files:
@@ -105,9 +106,9 @@ def pairs_of(named: Sequence[str | Path]) -> "list[Pair]":
 
 
 def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
-    """The same, some at a time, so that files may be larger than memory; of standard input, tab-separated, if none are
-    named. What is wrong with a line is said after the pairs before it were given; but that two files are out of step,
-    so that no pair may be one, before any."""
+    """The same in pieces, so that files may be larger than memory; without files, from standard input, tab-separated.
+    An error in a line is raised after the pairs before it were yielded; two files of unequal numbers of lines are
+    refused before."""
     from regard.cli.lines import STANDARD_INPUT
     from regard.data import load_corpus
 
@@ -135,8 +136,8 @@ def pieces_of(named: Sequence[str | Path]) -> "Iterator[list[Pair]]":
 
 
 def count_pairs(named: Sequence[str | Path]) -> int | None:
-    """The pairs in files; None if only reading them to the end tells, as from a pipe. Two files of unequal numbers of
-    lines are refused."""
+    """The number of pairs in files; None if it is unknown before the end, as with a pipe. Refuses two files of unequal
+    numbers of lines."""
     from regard.data.pair_files import PairFiles
     from regard.data.shifts import unequal_lines
 
@@ -146,7 +147,7 @@ def count_pairs(named: Sequence[str | Path]) -> int | None:
     try:
         counts = [sum(1 for _ in lines) for lines in files]
     except DataError:
-        return None  # It is said where it is read.
+        return None  # raised again where the pairs are read
     if min(counts) != max(counts):
         raise DataError(unequal_lines(files[0].path, files[1].path, files[0], files[1]))
     return counts[0]
@@ -169,7 +170,7 @@ def _arriving_pairs() -> "Iterator[list[Pair]]":
 
 
 def warn_if_swapped(translator: "Translator", pairs: "list[Pair]") -> None:
-    """Says so, on standard error, if files seem to have been given in the wrong order."""
+    """Warns on standard error if files seem to have been given in the wrong order."""
     from regard.tasks.swapped_files import swapped
 
     if told := swapped(translator, pairs):
@@ -178,7 +179,7 @@ def warn_if_swapped(translator: "Translator", pairs: "list[Pair]") -> None:
 
 @contextmanager
 def read_as_it_is() -> Iterator[None]:
-    """Where a command has no setting for lines of invalid UTF-8, the advice is another one than for a recipe."""
+    """Adapts the advice on invalid UTF-8 for commands that have no setting for it."""
     try:
         yield
     except EncodingError as error:

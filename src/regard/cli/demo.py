@@ -79,8 +79,8 @@ def next_free(folder: Path) -> Path:
 
 
 def chosen_examples(pairs: "list[Pair]", result: "Evaluation") -> "list[Pair]":
-    """An example of each language, those for the terminal first; one that was read right, and a long one if there is
-    a choice, because it shows more."""
+    """An example of each language, those for the terminal first; if possible one that was translated correctly, and a
+    long one, because it shows more."""
     by_language: dict[str, tuple[bool, int, Pair]] = {}
     for pair, output in zip(pairs, result.outputs, strict=True):
         candidate = (output == pair.target, len(pair.source), pair)
@@ -92,9 +92,9 @@ def chosen_examples(pairs: "list[Pair]", result: "Evaluation") -> "list[Pair]":
 
 
 def tell(console: "Console", result: "Evaluation") -> None:
-    """The numbers, with what they were computed on."""
+    """Prints the scores."""
     console.print(f"\nHeld-out dates read exactly right: {result.accuracy.value:.1%} of {len(result.outputs):,}")
-    # No line ends between a language and its number.
+    # no line break between a language and its number
     languages = "  ".join(each.replace(" ", "\N{NO-BREAK SPACE}") for each in result.languages())
     console.print(f"In percent by language: {languages}")
     if result.alignment is not None:

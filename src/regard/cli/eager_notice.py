@@ -8,8 +8,8 @@ import typer
 
 @contextmanager
 def told_if_eager(why_eager: Callable[[], str | None]) -> Iterator[None]:
-    """Says on standard error why steps on a CUDA device are not captured, if they are not: before the block where that
-    is known, and after it where capturing turned out to fail."""
+    """Says on standard error why steps on a CUDA device are not captured, if they are not: before the block if that is
+    known then, or after it if capturing failed."""
     known = why_eager()
     if known:
         typer.echo(known, err=True)

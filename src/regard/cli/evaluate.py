@@ -94,7 +94,7 @@ def evaluate(
     folders = [model, *(ensemble or [])]
     judged_by = [] if bleu_tokenizer is None else [f"evaluation.bleu_tokenizer={bleu_tokenizer}"]
     translator = load_translator(*folders, device=device, changes=[*changes, *judged_by, *(settings or [])])
-    translator.into(to)  # refuses a tag that it does not know
+    translator.into(to)  # refuses an unknown tag
     pairs = tagged(held_out(translator, part, data or []), to, bool(data))
     if data:
         warn_if_swapped(translator, pairs)
@@ -117,7 +117,7 @@ def evaluate(
 
 
 def check_files(out: Path | None, json: Path | None, picture: Path | None) -> None:
-    """Refuses names under which no file can be written, before minutes are spent on what should stand in it."""
+    """Refuses names of files that cannot be written, before minutes are spent on their content."""
     from regard.inspect import check_picture_name
 
     named: dict[Path, str] = {}
@@ -139,7 +139,7 @@ def check_files(out: Path | None, json: Path | None, picture: Path | None) -> No
 
 
 def _try_to_write(path: Path) -> None:
-    """Refuses a file that cannot be written; one that is there keeps its content."""
+    """Refuses a file that cannot be written; an existing one keeps its content."""
     is_new = not path.exists()
     try:
         with open(path, "ab"):
@@ -155,7 +155,7 @@ def _cannot_write(path: Path, error: OSError) -> UsageError:
 
 
 def check_pairs(files: Sequence[str]) -> None:
-    """Refuses files that cannot hold sentence pairs, in the words of a command and not of a recipe."""
+    """Refuses files that cannot hold sentence pairs; its messages speak of arguments, not of a recipe."""
     from regard.cli.lines import STANDARD_INPUT
     from regard.recipe import built_in_recipes
 
@@ -183,7 +183,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def held_out(translator: "Translator", split: "HeldOut", files: list[str]) -> "list[Pair]":
-    """The pairs of the files that were named, or else of a split of the corpus the model was trained on."""
+    """The pairs of the named files, or else of a split of the corpus that the model was trained on."""
     from regard.cli.corpus import pairs_of, read_as_it_is
     from regard.tasks.evaluation import split_of
 
@@ -199,7 +199,7 @@ def tagged(pairs: "list[Pair]", to: str | None, from_files: bool) -> "list[Pair]
 
 
 def outputs_of(system: str, pairs: "list[Pair]", device: str, changes: list[str]) -> list[str]:
-    """What another system makes of the sources: the lines of a file, or the translations of a model."""
+    """Another system's outputs for the sources: the lines of a file, or the translations of a model."""
     from regard.cli.progress import progress_of
     from regard.disk import read_lines
     from regard.tasks import load_translator
@@ -228,7 +228,7 @@ def judged(
     *,
     margins: bool,
 ) -> "Told":
-    """An evaluation with what can be said of lengths and of another system."""
+    """An evaluation with the quality by length and, if there is another system, the comparison."""
     from regard.cli.scores import Rival, Told
     from regard.metrics import compare, quality_by_length
     from regard.metrics.resampling import RESAMPLES

@@ -121,7 +121,7 @@ def faithful(
 
 @dataclass(frozen=True)
 class _Text:
-    """A text, or one with its translation, and where it stands."""
+    """A text, or one with its translation, and its place for messages."""
 
     parts: tuple[str, ...]
     place: str
@@ -136,7 +136,7 @@ class _Run:
         self.skipped: list[tuple[str, str]] = []
 
     def drawn(self, texts: Sequence[_Text], examples: int) -> list[_Text]:
-        """So many of the texts, in their order."""
+        """A random sample of the texts, in their order."""
         import numpy as np
 
         if not examples or examples >= len(texts):
@@ -145,7 +145,7 @@ class _Run:
         return [texts[place] for place in sorted(places.tolist())]
 
     def over(self, texts: Sequence[_Text]) -> bool:
-        """Explains outputs of each text; says whether it was stopped by Ctrl-C."""
+        """Explains outputs of each text; returns whether it was stopped by Ctrl-C."""
         from regard.cli.progress import progress_of
 
         with progress_of("explaining") as on_progress:
@@ -182,7 +182,7 @@ class _Run:
         return [outputs.place(-1 if self._position == "last" else int(self._position))]
 
     def plain(self) -> list[dict[str, Any]]:
-        """Every example, for programs."""
+        """Every example as plain data for JSON."""
         return [
             {"place": place, "output": found.title, "sentence": found.sentence}
             | _numbers({"divergence": found.divergence})

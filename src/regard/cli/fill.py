@@ -41,7 +41,7 @@ def fill(model: ModelFolder, files: SentenceFiles = None, guesses: Guesses = 0, 
 
 
 def _filled(encoder: "PretrainedEncoder", lines: list[Line], guesses: int) -> Iterator[str]:
-    """What is written for each line."""
+    """The output for each line."""
     sentences = [line.text.split() for line in lines]
     whole, refusal = up_to_too_long(encoder, sentences, [line.place for line in lines])
     for line, found in zip(lines, encoder.fill(sentences[:whole], guesses=max(guesses, 1)), strict=False):

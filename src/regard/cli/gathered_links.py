@@ -1,4 +1,4 @@
-"""The links of a whole text, to be judged or looked at."""
+"""The links of a whole text, to be scored or shown on a page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_page_name(path: Path) -> None:
-    """Refuses a name under which no page can be written, before minutes are spent on it."""
+    """Refuses the name of a page that cannot be written, before minutes are spent on it."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--html {path}: give the name of a file to write that ends in .html")
     if path.is_dir() or not path.parent.is_dir():
@@ -27,7 +27,7 @@ def check_page_name(path: Path) -> None:
 
 
 class Gathered:
-    """What is needed of the links of a text, piece by piece; of another system's too, if there is one."""
+    """Collects the links of a text piece by piece, and those of another system, if there is one."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Gathered:
             self._others += [each.links(self._rival.joining) for each in others]
 
     def told(self, gold: Path | None) -> list[str]:
-        """What is printed; the page is written."""
+        """Writes the page, and returns the lines to print."""
         lines, rows = self._judged(gold) if gold is not None else ([], None)
         lines += [self._agreement()] if self._needs_both else []
         if self._page is None:
@@ -91,7 +91,7 @@ class Gathered:
         return [*lines, str(self._page)]
 
     def _judged(self, path: Path) -> "tuple[list[str], Sequence[GoldLinks]]":
-        """The scores against gold, each with its interval, and what there is to say of another system."""
+        """The scores against gold, each with its interval, and the comparison with another system, if there is one."""
         from regard.inspect.gold import gold_of
         from regard.metrics import alignment_scores, compare_alignments
         from regard.metrics.alignment import read_otherwise

@@ -1,4 +1,4 @@
-"""`regard generate`: a language model writes on from a prompt, shown as it is written."""
+"""`regard generate`: a language model continues a prompt; the text is streamed."""
 
 import sys
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ ALLOWED = {
     "top_k": "give 0, which means all tokens, or a number of tokens",
     "top_p": "give a number above 0, and at most 1",
 }
-"""What options take that is not what the settings of their names take, or is more than an error says of those."""
+"""Allowed values of options that differ from the settings of the same names, or need more explanation."""
 
 
 def generate(
@@ -81,7 +81,7 @@ def generate(
 
 
 def _refuse_impossible(given: Mapping[str, float | str]) -> None:
-    """Refuses values that no decoding can have, by the names of the options, before the model is loaded."""
+    """Refuses invalid values, by the names of the options, before the model is loaded."""
     from regard.recipe import LanguageDecoding, change_section
 
     for name, value in given.items():

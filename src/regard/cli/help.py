@@ -1,4 +1,4 @@
-"""Help as people read it."""
+"""Help with plain flags and filled paragraphs."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 def _without_types(every: list[Any]) -> list[Any]:
     """The parameters of a command, flags without a type."""
-    # The types of click are typer's own in some of its releases, so that none of them can be named here.
+    # Some releases of typer have their own copy of click, so its types cannot be named here.
     for each in every:
         if getattr(each, "is_flag", False):
             each.metavar = ""
@@ -29,6 +29,6 @@ class PlainHelp(TyperCommand):
         return _without_types(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Joins the lines of each paragraph; examples are paragraphs of a line each."""
+        """Joins the lines of each paragraph; each example is a paragraph."""
         self.help = re.sub(r"(?<=\S)\n *(?=\S)", " ", self.help or "")
         super().format_help(ctx, formatter)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes what a command found, and the command itself."""
+    """Writes the results of a command, and the command itself."""
     from regard.cli.evaluate import write_text
 
     whole = {"command": ["regard", *sys.argv[1:]], **content}

@@ -71,7 +71,7 @@ def ladder(
     for line in out_of_order(results):
         typer.echo(line, err=True)
     if stopped is not None:
-        typer.echo("rungs are missing; go on with --resume", err=True)
+        typer.echo("rungs are missing; continue with --resume", err=True)
         leave_if_stopped(stopped)
     typer.echo(f"the same, with a picture: {out}/ladder.md, {out}/ladder.png", err=True)
     training = sum(each.seconds for each in results) / 60
@@ -79,7 +79,7 @@ def ladder(
 
 
 def _text(data: str, dev: list[str], test: list[str]) -> "Mapping[str, Any]":
-    """The settings of the text that was named."""
+    """The settings of the named text."""
     from regard.data.built_in_text import DOCUMENTS
     from regard.recipe import LanguageRecipe, built_in_recipes, read_recipe
 

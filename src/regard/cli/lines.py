@@ -1,5 +1,4 @@
-"""The lines that a command answers, from files or standard input: many at a time where they come fast, each at once
-where they come slowly."""
+"""The input lines of a command, from files or standard input: in batches if they arrive fast, one by one if slowly."""
 
 import sys
 import time
@@ -16,19 +15,19 @@ from regard.disk import MOST_BYTES, Lines
 from regard.errors import DataError, UsageError
 
 AT_ONCE = 1000
-"""Lines that are answered together: many enough to sort by length, few enough to see progress."""
+"""Lines that are processed together: many enough to sort by length, few enough to see progress."""
 WAIT = 0.05
 """Seconds in which more lines may follow the first of a piece: a program that waits for its answer hardly notices."""
 BLOCK = 1 << 16
 """Bytes read at a time."""
 
 STANDARD_INPUT = "-"
-"""What names standard input among files."""
+"""The name of standard input among files."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text without its end, and where it stands."""
+    """A line of text without its line end, and its place for messages."""
 
     text: str
     place: str
@@ -39,8 +38,8 @@ class Line:
 
 
 def pieces_of_lines(files: Sequence[Path], prompt: str) -> Iterator[list[Line]]:
-    """The lines of files one after another, of standard input if none are named, in pieces to be answered together.
-    A person at a terminal is shown the prompt. What is wrong with a line is said after those before it were given."""
+    """The lines of files one after another, or of standard input if none are named, in pieces to be processed together.
+    On a terminal, the prompt is shown. An error in a line is raised after the lines before it were yielded."""
     for path in files or [Path(STANDARD_INPUT)]:
         if str(path) == STANDARD_INPUT:
             yield from _whole_lines(_arriving(prompt), "standard input, line {}")
@@ -86,13 +85,13 @@ def _text(line: bytes, where: str) -> str:
 
 
 def _arriving(prompt: str) -> Iterator[list[bytes]]:
-    """The lines of standard input as they come: after the first of a piece, those that are there, or come within
+    """The lines of standard input as they arrive: after the first of a piece, those that are there or arrive within
     `WAIT`."""
     if sys.stdin is None:
         raise UsageError("standard input is closed; pipe text into the command, or name files")
     if sys.stdin.isatty():
         print(prompt, file=sys.stderr, flush=True)
-    # Twice as many as are answered together, so that the next ones are there when the answer is.
+    # Twice the size of a piece, so that the next one is there when this one is answered.
     queue: Queue[bytes | Exception | None] = Queue(maxsize=2 * AT_ONCE)
     # A daemon: a command that fails does not wait for a line that may never come.
     Thread(target=_fill, args=(queue, sys.stdin.buffer), daemon=True).start()
@@ -117,11 +116,11 @@ def _arriving(prompt: str) -> Iterator[list[bytes]]:
 
 
 def _fill(queue: "Queue[bytes | Exception | None]", stream: BinaryIO) -> None:
-    """Puts the lines of a stream into a queue, and in the end None or what went wrong."""
+    """Puts the lines of a stream into a queue, and at the end None or the error."""
     count = 0
     try:
         for line in _split(stream):
-            # No part of the text, as in files.
+            # Not part of the text, as in files.
             line = line.removesuffix(b"\r")
             queue.put(line if count else line.removeprefix(b"\xef\xbb\xbf"))
             count += 1
@@ -132,11 +131,11 @@ def _fill(queue: "Queue[bytes | Exception | None]", stream: BinaryIO) -> None:
 
 
 def _split(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream, each as soon as it is whole; only a line feed ends one."""
-    # Past the buffer, whose lock a thread that waits in it would still hold when the program ends.
+    """The lines of a stream, each as soon as it is complete; only a line feed ends one."""
+    # Bypasses the buffer, whose lock a waiting thread would still hold when the program ends.
     raw, rest = getattr(stream, "raw", stream), b""
     while (block := raw.read(BLOCK)) != b"":
-        if block is None:  # nothing there yet, in a pipe that does not block
+        if block is None:  # nothing there yet, in a non-blocking pipe
             time.sleep(WAIT)
             continue
         *lines, rest = (rest + block).split(b"\n")

@@ -1,4 +1,4 @@
-"""Loading a model at the start of a command, as soon as may be."""
+"""Fast loading of a model at the start of a command."""
 
 import gc
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """For the import of torch and the loading of models: the garbage collector would look again and again at all that
-    is made there, none of which is garbage, and takes a tenth of the time for it."""
+    """Disables garbage collection while torch is imported and models are loaded: it would take a tenth of the time, and
+    nothing made there is garbage."""
     gc.disable()
     try:
         yield

@@ -81,7 +81,7 @@ def _print(parser: "Parser", file: Path, sentences: "list[Sentence]") -> None:
 
 
 def _up_to_refused(parser: "Parser", file: Path, sentences: "list[Sentence]") -> tuple[int, RegardError | None]:
-    """The number of sentences before one that cannot be read, or is too long for the model; and what to say of it."""
+    """The number of sentences before one that cannot be read or is too long for the model, and the error for it."""
     where = "standard input, " if str(file) == STANDARD_INPUT else ""
     for number, sentence in enumerate(sentences):
         if problem := next(sentence.layout_problems(), None):
@@ -123,13 +123,13 @@ def _in_lines(name: str, pieces: Iterator[list[Line]]) -> "Iterator[list[Sentenc
 
 
 def _in_conllu(name: str, pieces: Iterator[list[Line]]) -> "Iterator[list[Sentence]]":
-    """Sentences as soon as their blank line has come."""
+    """Sentences, each as soon as its blank line has arrived."""
     from regard.data.conllu import each_sentence
 
     waiting, number = list[str](), 1
     for piece in pieces:
         waiting += [line.text for line in piece]
-        # The last sentence may go on in the next piece.
+        # The last sentence may continue in the next piece.
         whole = next((end for end in range(len(waiting), 0, -1) if not waiting[end - 1].strip()), 0)
         yield list(each_sentence(waiting[:whole], name, number))
         waiting, number = waiting[whole:], number + whole

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_of(what: str, *, while_printing: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """A function to call with how much is done of how much, None if that is not known; the bar is on standard error.
-    A command that prints all the time has one only if its output goes elsewhere."""
+    """A progress bar on standard error, as a function of the amount done and the total (None if unknown). A command
+    that prints all the time shows none if its output is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -16,7 +16,7 @@ def progress_of(what: str, *, while_printing: bool = False) -> Iterator[Callable
     is_in_the_way = while_printing and sys.stdout is not None and sys.stdout.isatty()
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disabled = is_in_the_way or not console.is_terminal
-    # Output that is redirected would end up on standard error.
+    # If rich redirected the output, it would end up on standard error.
     with Progress(*columns, console=console, transient=True, disable=disabled, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

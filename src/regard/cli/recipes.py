@@ -1,4 +1,4 @@
-"""`regard recipes`: what can be trained without writing a line, and every setting there is."""
+"""`regard recipes`: the built-in recipes, and every setting."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -63,7 +63,7 @@ def repeat(
         typer.echo(line)
     if results.unfinished:
         left = ", ".join(map(str, results.unfinished))
-        typer.echo(f"stopped, and everything is saved; still to do: seed {left}; go on with --resume", err=True)
+        typer.echo(f"stopped, and everything is saved; still to do: seed {left}; continue with --resume", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
@@ -75,7 +75,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def lines_of(results: "Results") -> Iterator[str]:
-    """A table for each split, and under all of them how the numbers were computed, each way once."""
+    """A table for each split, and then every distinct signature once."""
     signatures = dict[str, None]()
     for split, spreads in results.spreads.items():
         count = max(len(spread.values) for spread in spreads)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CONTEXTS = ("stream", "documents", "lines")
 MANY = 0.2
-"""Share of unknown words beyond which a text is not one that the model was made for."""
+"""Share of unknown tokens above which a text seems to be of another kind than the training text."""
 
 
 TextFiles = Annotated[
@@ -66,7 +66,7 @@ def score_pairs(
     check_pairs(files or [])
     part = part_of(split, files or [])
     translator = load_translator(model, device=device, changes=settings or [])
-    translator.into(to)  # refuses a tag that it does not know
+    translator.into(to)  # refuses an unknown tag
     count, total, rows = 0, 0.0, list[dict[str, object]]()
     for number, pairs in enumerate(pieces_of(files) if files else [held_out(translator, part, [])]):
         if files and not number:
@@ -133,7 +133,7 @@ def score_text(
 
 
 def _tell(scored: "ScoredText", tokens: bool) -> None:
-    """Prints what a language model thinks of a text."""
+    """Prints the scores of a text, with a warning if much of it is unknown."""
     found = scored.likelihood
     if found.unknown > MANY * found.tokens:
         share = f"{100 * found.unknown / found.tokens:.0f} % of the tokens"

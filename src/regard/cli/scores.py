@@ -1,4 +1,4 @@
-"""How an evaluation is reported: lines for a person, JSON for a program."""
+"""How an evaluation is reported: lines of text, or JSON."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Told:
-    """All that is said about one model on one text."""
+    """The report on one model on one text."""
 
     model: str
     result: "Evaluation"
@@ -33,7 +33,7 @@ class Told:
     rival: Rival | None = None
 
     def lines(self) -> Iterator[str]:
-        """For a person to read."""
+        """The report as lines of text."""
         result = self.result
         yield from map(str, (*result.scores, *([result.alignment] if result.alignment else [])))
         if result.by_language:
@@ -42,7 +42,7 @@ class Told:
             yield from ["", f"against {self.rival.name}, on the same {len(result.outputs):,} lines:"]
             for found in self.rival.comparisons:
                 yield from [f"  {found.numbers()}", f"    {found.verdict()}", f"    ({found.signature})"]
-        # One bucket would only repeat what has been said.
+        # One bucket would only repeat the scores above.
         if len(self.by_length) > 1:
             yield from ["", *length_table(self.by_length, self.rival.by_length if self.rival else None)]
 
@@ -56,7 +56,7 @@ class Told:
         save_lengths(systems, path)
 
     def as_json(self, translator: "Translator", data: Sequence[str], split: str) -> dict[str, Any]:
-        """For a program to read: every number, and all that is needed to get it again."""
+        """For programs: every number, and everything needed to reproduce it."""
         from regard.tasks.evaluation import versions
 
         result, rival = self.result, self.rival
@@ -88,7 +88,7 @@ class Told:
 
 
 def length_table(ours: "Sequence[LengthQuality]", theirs: "Sequence[LengthQuality] | None" = None) -> list[str]:
-    """Quality by length; that of another system on the same text, if there is one, beside it."""
+    """Quality by length, next to that of another system on the same text, if there is one."""
     names = [ours[0].bleu.name, ours[0].chrf.name]
     rows = [[f"{ours[0].unit} of the source", "lines", *names, *(f"other's {name}" for name in names if theirs)]]
     for place, quality in enumerate(ours):

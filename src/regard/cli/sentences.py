@@ -1,4 +1,4 @@
-"""Sentences of words as commands read them, and the lines they answer."""
+"""Sentences of words as commands read them, and the lines they print."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from regard.errors import UsageError
 
 
 class RefusesLong(Protocol):
-    """A model that may have learned positions, which end somewhere."""
+    """A model that may have a maximum length, because of learned positions."""
 
     def refuse_long(self, words: int, where: str = "") -> None: ...
 
@@ -28,7 +28,7 @@ def print_lines(lines: Iterable[str]) -> None:
 def up_to_too_long(
     model: RefusesLong, sentences: Sequence[Sequence[str]], places: Sequence[str]
 ) -> tuple[int, UsageError | None]:
-    """The number of sentences before one that is too long for the model, and what to say of that one."""
+    """The number of sentences before one that is too long for the model, and the error for that one."""
     for number, (sentence, place) in enumerate(zip(sentences, places, strict=True)):
         try:
             model.refuse_long(len(sentence), f"{place}: ")
@@ -38,7 +38,7 @@ def up_to_too_long(
 
 
 def warn_of_tabs(lines: Sequence[Line], advice: str) -> bool:
-    """Says so if lines of plain text have tabs, as files with labels have: those would be read as words."""
+    """Warns if lines of plain text have tabs, as files with labels do: labels would be read as words."""
     first = next((line for line in lines if "\t" in line.text.strip()), None)
     if first is not None:
         typer.echo(f"{first.place}: has tabs, and all of the line is read as words; {advice}", err=True)

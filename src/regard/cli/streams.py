@@ -1,7 +1,7 @@
 """Standard streams that are closed or full.
 
 What cannot be written to standard output is an error, as for other programs; what cannot be written to standard error
-is lost, and the command goes on.
+is lost, and the command continues.
 """
 
 import errno
@@ -16,8 +16,8 @@ from regard.errors import UsageError
 
 
 class _Output(io.RawIOBase):
-    """Standard output that may be full, or closed (`>&-`); it remembers that something could not be written, and then
-    lets all else go."""
+    """Standard output that may be full, or closed (`>&-`); remembers a failed write, and then drops all further
+    output."""
 
     def __init__(self, raw: Any) -> None:
         self.raw, self.failed = raw, False
@@ -55,8 +55,8 @@ class _Lossy(io.FileIO):
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Lets commands write to streams that are closed or full; that standard output could not take all is said in the
-    end, as an error."""
+    """Lets commands write to streams that are closed or full; a failed write to standard output is an error at the
+    end."""
     stderr: Any = sys.stderr
     own: Any = sys.__stderr__
     if stderr is None:
@@ -79,7 +79,7 @@ def standard_streams() -> Iterator[None]:
 
 
 def _watch_output() -> _Output | None:
-    """Watches standard output, unless it is another stream than the process has."""
+    """Watches standard output, unless it has been replaced by another stream."""
     stdout: Any = sys.stdout
     own: Any = sys.__stdout__
     if stdout is None:

@@ -56,7 +56,7 @@ def tag(
     for piece in pieces_of_lines(files or [], f"{prompt}; Ctrl-D ends"):
         told = told or warn_of_tabs(piece, "of a file with columns, --columns reads the words alone")
         rest += piece
-        # Columns may end inside a sentence.
+        # In columns, a piece may end inside a sentence.
         ends = (place + 1 for place in reversed(range(len(rest))) if rest[place].is_blank)
         whole = next(ends, 0) if by_word else len(rest)
         print_lines(answer(tagger, rest[:whole], probabilities))

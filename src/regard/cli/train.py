@@ -56,6 +56,6 @@ def train(
 
 
 def leave_if_stopped(ended: "Ended") -> None:
-    """Ends the command with the exit code that shells give a signal, so that nothing goes on with half a training."""
+    """Exits with the code that shells use for a signal, so that no script continues with a half-trained model."""
     if ended.signal is not None:
         raise typer.Exit(128 + ended.signal)

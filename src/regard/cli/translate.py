@@ -122,7 +122,7 @@ def translate(
         for piece in pieces_of_lines(files or [], PROMPT):
             piece, refusal = _up_to_too_long(translator, piece)
             lines = [line for line in piece if not line.is_blank]
-            # What is drawn at random goes by the number of a text, wherever its piece begins.
+            # Sampling depends on the number of a text, wherever its piece begins.
             numbered = translator.counting_from(texts_before)
             found = _translated(numbered, [line.text for line in lines], markup, terms, rescoring, beam, n_best)
             texts_before += len(lines)
@@ -139,8 +139,8 @@ def translate(
 
 
 def _up_to_too_long(translator: "Translator", lines: list[Line]) -> tuple[list[Line], UsageError | None]:
-    """The lines before one that would take hours, or more memory than there is, as no sentence does; and what to say
-    of that one, if there is one."""
+    """The lines before one that is too long (it would take hours, or too much memory), and the error for that one, if
+    any."""
     most = translator.most_tokens
     for place, line in enumerate(lines):
         # A character has at most four bytes, and no tokenizer makes more tokens than there are bytes.
@@ -172,7 +172,7 @@ def _translated(
     beam: int | None,
     n_best: int | None,
 ) -> "list[Translation]":
-    """The translations of texts, with all that was wished for."""
+    """The translations of texts, with all requested options."""
     marked = _marked(texts) if markup else None
     plain = texts if marked is None else marked.plain
 
@@ -196,7 +196,7 @@ def _marked(texts: list[str]) -> "MarkedTexts":
 
 
 def one_line(text: str) -> str:
-    """A model of characters or bytes may write line ends too; here they are spaces, because a line is an output."""
+    """Replaces line ends, which models of characters or bytes may write, by spaces, because each output is one line."""
     return text.replace("\n", " ").replace("\r", " ")
 
 

@@ -1,6 +1,6 @@
 """Corpora, examples, batches, loading.
 
-Names are found when they are first used: what reads and checks files imports no torch.
+Names are imported lazily, so that reading and checking files does not import torch.
 """
 
 from typing import TYPE_CHECKING

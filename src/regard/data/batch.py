@@ -60,8 +60,8 @@ def pad_rows(rows: Rows, chosen: Indices, shape: tuple[int, int] | None = None) 
 class Worded(Padded):
     """Sources whose words can be copied into the target.
 
-    `words` says of each token what it is there: its number in the target's vocabulary of V tokens, or, if it has none,
-    V + i with i the place of the word among the different ones of its source that have none.
+    `words` has each token's index in the target vocabulary of V tokens, or V + i for the i-th distinct word of its
+    source that is out of this vocabulary.
     """
 
     words: Int[Tensor, "B S"]
@@ -122,10 +122,10 @@ class PairBatch:
     ) -> Self:
         """A batch from token lists without special tokens; END is added to the source too, so no source is empty.
 
-        `words` are what each source token is in the target (see `Worded`), for models that copy them.
+        `words` are the source tokens as target tokens (see `Worded`), for models that copy.
 
-        It is filled up to a shape of (rows, width) if one is given. What fills it changes nothing: an empty row has the
-        source of an empty text, for attention to have something to look at, and nothing is wanted of it.
+        It is padded to a shape of (rows, width) if one is given. Padding changes nothing: an empty row has the source
+        of an empty text, so that attention has something to attend to, and no targets.
         """
         rows, width = shape or (len(examples), 0)
         empty: list[list[int]] = [[]] * (rows - len(examples))
@@ -147,7 +147,7 @@ class PairBatch:
         shape: tuple[int, int] | None = None,
         words: Rows | None = None,
     ) -> Self:
-        """The same as `of`, made of some of many pairs; `examples` are those of all."""
+        """Like `of`, from the `chosen` rows of `sources` and `targets`; `examples` has the corpus index of each row."""
         source = _padded(sources, chosen, shape, after=END)
         if words is not None:
             source = Worded(source.tokens, source.lengths, _padded(words, chosen, shape, after=END).tokens)
@@ -169,7 +169,7 @@ class PairBatch:
         )
 
     def apart(self) -> "PairBatch":
-        """The same pairs, each in a row of its own."""
+        """The same pairs, one per row."""
         return self
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
@@ -183,9 +183,9 @@ class PairBatch:
 
 @dataclass(frozen=True)
 class SegmentBatch:
-    """The next piece of several texts, one a row; what was read of a row before is carried from batch to batch.
+    """The next segment of several texts, one per row; the state of each row is carried from batch to batch.
 
-    `wanted` is `given` one token later. A row that has ended is empty; a row in which another text begins is fresh.
+    `wanted` is `given` shifted by one token. A row that has ended is empty; one in which another text begins is fresh.
     """
 
     given: Padded

@@ -1,9 +1,8 @@
 """Batches within a token budget, bucketed by length, in an order that is a pure function of seed and position.
 
 An epoch is a permutation of the examples, drawn from (seed, epoch). It is cut into shards of bounded size; a shard is
-tokenized, sorted by length, cut into batches, and its batches are shuffled. So any place of the run can be found
-again by computing one shard, and several processes that compute the same batches can share their rows
-(`PairBatch.rows`).
+tokenized, sorted by length, cut into batches, and its batches are shuffled. So a run resumes at any position by
+computing one shard, and several processes that compute the same batches can divide their rows (`PairBatch.rows`).
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +24,7 @@ from regard.tokens.rows import Rows
 from regard.tokens.tokenizer import Tokenizer
 
 BATCHES_IN_SHARD = 128
-"""Batches of average length a shard has room for: enough to sort well by length, little enough to compute at once."""
+"""Average-sized batches per shard: enough to sort well by length, few enough to compute at once."""
 
 PACKED_IN_SHARD = 64
 """The same for packed batches, which need no sorting; only the last of a shard is not full."""
@@ -33,7 +32,7 @@ PACKED_IN_SHARD = 64
 
 @dataclass(frozen=True, order=True)
 class CorpusPosition:
-    """A place between two batches of a run: passes finished, shards of this pass finished, batches of this shard."""
+    """A position between two batches of a run: passes finished, shards of this pass finished, batches of this shard."""
 
     epoch: int = 0
     shard: int = 0
@@ -71,7 +70,7 @@ B = TypeVar("B")
 
 
 class Batches(ABC, Generic[S, B]):
-    """Training batches, without end: of shards S of the examples of an epoch, batches B."""
+    """An endless stream of training batches B, made from shards S of each epoch's examples."""
 
     tokens: int
     """Tokens of all examples, without padding."""
@@ -81,11 +80,11 @@ class Batches(ABC, Generic[S, B]):
         self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
         self._shard_size = max(1, shard_size)
         self._planned: dict[tuple[int, int], int] = {}
-        """Batches of the last shards that some were taken from, by epoch and shard."""
+        """Number of batches of the most recently used shards, by epoch and shard."""
 
     @abstractmethod
     def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> S:
-        """Examples that are put into batches together."""
+        """A shard: examples that are batched together."""
 
     @abstractmethod
     def _plan(self, examples: S) -> Sequence[Any]:
@@ -93,7 +92,7 @@ class Batches(ABC, Generic[S, B]):
 
     @abstractmethod
     def _batch(self, examples: S, rows: Any) -> B:
-        """The batch of an entry of the plan."""
+        """The batch for one entry of the plan."""
 
     @property
     def shards(self) -> int:
@@ -101,8 +100,8 @@ class Batches(ABC, Generic[S, B]):
         return -(-self._count // self._shard_size)
 
     def passes(self, position: CorpusPosition) -> float:
-        """Passes that are over at a position, with the share of the one in progress: in whole shards by their
-        examples, inside a shard that batches were lately taken from by its batches."""
+        """Passes completed at a position, as a fraction: whole shards count by their examples, a recently used one by
+        its batches."""
         first = position.shard * self._shard_size
         examples = min(self._shard_size, self._count - first)
         planned = self._planned.get((position.epoch, position.shard))
@@ -110,9 +109,9 @@ class Batches(ABC, Generic[S, B]):
         return position.epoch + (first + inside * examples) / self._count
 
     def from_position(self, position: CorpusPosition) -> Iterator[tuple[B, CorpusPosition]]:
-        """Batches from a position on, without end, each with the position after it.
+        """An endless stream of batches from a position on, each with the position after it.
 
-        DataError for a position that these data do not have.
+        Raises DataError for a position that these data do not have.
         """
         if position.shard >= self.shards:
             raise DataError(no_such(position))
@@ -133,7 +132,7 @@ class Batches(ABC, Generic[S, B]):
             epoch, shard = epoch + 1, 0
 
     def _note(self, epoch: int, shard: int, batches: int) -> None:
-        # More than one, since batches are made ahead of those that are learned from.
+        # More than one, because batches are prefetched.
         kept = list(self._planned.items())[-3:]
         self._planned = {**dict(kept), (epoch, shard): batches}
 
@@ -145,23 +144,22 @@ class Batches(ABC, Generic[S, B]):
         return CorpusPosition(epoch + 1, 0, 0)
 
     def _order(self, epoch: int) -> npt.NDArray[np.uint32]:
-        # With the lengths, which take eight bytes a pair, this is all that is held of a corpus: four bytes an example,
-        # and twice that while the order is drawn.
+        # Apart from the lengths (eight bytes per pair), all that is in memory of a corpus: four bytes per example, and
+        # twice that while the order is drawn.
         return np.random.default_rng((self._seed, epoch)).permutation(np.arange(self._count, dtype=np.uint32))
 
 
 class PairBatches(Batches["_Shard", PairBatch]):
-    """Training batches of pairs, without end.
+    """An endless stream of training batches of pairs.
 
-    A batch has at most `batch_tokens` tokens on its longer side: rows × longest row, padding and END counted. A pair
-    that is longer than that by itself is never lost: it is a batch of its own.
+    A batch has at most `batch_tokens` tokens on its longer side: rows × longest row, padding and END counted. A longer
+    pair is not dropped, but becomes a batch by itself.
 
-    Subwords are sampled if a tokenizer is given whose settings say so, from a generator of (seed, epoch, example). A
-    sampled text of more than `longest` tokens is replaced by the one that is not sampled.
+    Subwords are sampled if the settings of a given tokenizer say so, seeded by (seed, epoch, example). A sampled text
+    of more than `longest` tokens is replaced by its unsampled version.
 
-    With `shapes`, batches have at most that many shapes, whatever is in them (`Shapes` names the exceptions). `packed`
-    puts several pairs into each row (`Packing`). With `copying`, they know what the words of their sources are in the
-    target.
+    With `shapes`, batches have at most that many shapes (see `Shapes` for exceptions). `packed` puts several pairs into
+    each row (`Packing`). With `copying`, batches have the source words as target tokens.
     """
 
     def __init__(
@@ -188,11 +186,11 @@ class PairBatches(Batches["_Shard", PairBatch]):
         longer = np.asarray(pairs.lengths).max(axis=1)
         mean = float(longer.mean()) + 1
         self.tokens = int(longer.sum(dtype=np.int64)) + len(longer)
-        """Of the longer side of all pairs, END counted and padding not."""
+        """Tokens on the longer side of all pairs, END included and padding excluded."""
         super().__init__(len(pairs), seed, int((PACKED_IN_SHARD if packed else BATCHES_IN_SHARD) * batch_tokens / mean))
         self._shapes = Shapes(longer + 1, shapes, batch_tokens) if shapes and not packed else None
         self.packing = Packing(batch_tokens, longer + 1) if packed else None
-        """How pairs are put into rows, if they are packed."""
+        """Packs pairs into rows; None if they are not packed."""
 
     def _shard(self, epoch: int, chosen: npt.NDArray[np.uint32]) -> "_Shard":
         examples = chosen.astype(np.int64)
@@ -232,13 +230,13 @@ class PairBatches(Batches["_Shard", PairBatch]):
 
 @dataclass(frozen=True)
 class _Shard:
-    """Pairs that are put into batches together."""
+    """Pairs that are batched together."""
 
     examples: Indices
     source: Rows
     target: Rows
     words: Rows | None = None
-    """The source tokens as target tokens, if they can be copied."""
+    """The source tokens as target tokens, for models that copy."""
 
 
 def evaluation_batches(
@@ -249,8 +247,8 @@ def evaluation_batches(
     *,
     packing: Packing | None = None,
 ) -> Iterator[PairBatch]:
-    """All pairs once, within the same budget: shortest first, or several in a row by a `packing`, which does without
-    `words`. `examples` of a batch says which pairs they are."""
+    """All pairs once, within the same budget: shortest first, or packed, which ignores `words`. The `examples` of a
+    batch are the indices of its pairs."""
     if packing is not None:
         sides, examples = (Rows.of(sources), Rows.of(targets)), np.arange(len(sources))
         plan = packing.plan(*(side.lengths for side in sides))
@@ -265,15 +263,15 @@ def evaluation_batches(
 def plan_batches(
     sources: npt.ArrayLike, targets: npt.ArrayLike, batch_tokens: int, shapes: Shapes | None = None
 ) -> list[Indices]:
-    """Which rows go together, given their lengths: neighbors in length, as many as the budget allows.
+    """Groups rows into batches by length: neighbors in length, as many as the budget allows.
 
-    Rows of equal lengths keep the order they are given in, which therefore must be random already for training.
+    Rows of equal lengths keep their order, which must therefore already be random for training.
     """
     lengths = np.stack([np.asarray(targets, dtype=np.int64), np.asarray(sources, dtype=np.int64)])
     longer = lengths.max(axis=0) + 1
     if shapes is not None:
         longer = shapes.widths_of(longer)
-    # Sorted by the longer side first, so that the last row of a batch is the one that decides its padded size.
+    # Sorted by the longer side first, so that the last row of a batch determines its padded size.
     order = np.lexsort((lengths[1], lengths[0], longer))
     plan, first = [], 0
     for place, width in enumerate(longer[order].tolist()):

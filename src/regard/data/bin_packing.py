@@ -1,4 +1,4 @@
-"""Which pairs share a row: first fit, longest first (Johnson 1973), a batch at a time."""
+"""Bin packing of pairs into rows: first-fit decreasing (Johnson 1973), one batch at a time."""
 
 from itertools import pairwise
 
@@ -10,17 +10,17 @@ from regard.data.packing import PackedRows
 from regard.loops import njit
 
 WIDTH = 128
-"""Least tokens of a row; rows for longer sequences are twice as wide, and so on."""
+"""Minimum width of a row; rows for longer sequences are twice as wide, and so on."""
 
 COMMON = 0.9
-"""Share of the tokens that are in pairs the narrowest rows have room for, so that batches of wider ones are rare."""
+"""Share of the tokens in pairs that fit into the narrowest rows, so that batches of wider rows are rare."""
 
 
 class Packing:
     """Plans batches of packed rows: at most `batch_tokens` tokens on each side, padding and END counted.
 
-    A pair that is longer than that by itself is never lost: it is a batch of its own. `usual` are the lengths of the
-    longer sides, END counted, that are to be expected.
+    A longer pair is not dropped, but becomes a batch by itself. `usual` are the expected lengths of the longer sides,
+    END counted.
     """
 
     def __init__(self, batch_tokens: int, usual: npt.ArrayLike = (1,)) -> None:
@@ -30,14 +30,14 @@ class Packing:
         self._narrowest = self._widths(WIDTH, int(ordered[np.searchsorted(tokens, COMMON * tokens[-1])]))[-1]
 
     def plan(self, sources: npt.ArrayLike, targets: npt.ArrayLike) -> list[PackedRows]:
-        """Which pairs go together, given their lengths without END, in an order that must be random already."""
+        """Packs pairs, given their lengths without END, in an order that must already be random."""
         lengths = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1) + 1
         longer = lengths.max(axis=1)
         alone = np.flatnonzero(longer > self.batch_tokens)
         plan = [PackedRows(alone[[at]], np.array([1]), (1, int(longer[one])), True) for at, one in enumerate(alone)]
         waiting = np.flatnonzero(longer <= self.batch_tokens)
         widths = self._widths(self._narrowest, int(longer[waiting].max(initial=1)))
-        # Those that need wide rows first; shorter ones fill these rows up.
+        # Pairs that need wide rows first; shorter ones fill the gaps.
         for width, narrower in zip(reversed(widths), [*reversed(widths[:-1]), 0], strict=True):
             shape, wide = (self.batch_tokens // width, width), width > widths[0]
             pairs, rows, ends, waiting = _packed(waiting, lengths, narrower, *shape)
@@ -100,7 +100,7 @@ def _needing_first(waiting: Indices, lengths: Indices, narrower: int) -> bool:
 
 @njit(nogil=True, cache=True)
 def _fitting(waiting: Indices, lengths: Indices, room: int) -> int:
-    """How many of the first pairs fit on both sides without gaps; at least one."""
+    """How many of the first pairs fit on both sides if no room is wasted; at least one."""
     sources = targets = 0
     for place in range(len(waiting)):
         sources += lengths[waiting[place], 0]

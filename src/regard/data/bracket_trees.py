@@ -1,4 +1,4 @@
-"""Bracket trees with a label at each node, as those of the Stanford Sentiment Treebank (Socher et al. 2013).
+"""Bracket trees with a label at each node, as in the Stanford Sentiment Treebank (Socher et al. 2013).
 
 (3 (2 It) (4 (2 's) (4 lovely)))
 """
@@ -19,12 +19,12 @@ class Phrase:
 
 
 def phrases_of(line: str) -> list[Phrase]:
-    """The phrases of the tree on a line, the whole sentence first. ValueError says what is wrong with it."""
+    """The phrases of the tree on a line, the whole sentence first. Raises ValueError if the line is malformed."""
     pieces = [(match.group(), match.start() + 1) for match in _PIECES.finditer(line)]
     if not pieces or pieces[0][0] != "(":
         raise ValueError("a tree begins with a bracket")
     begun: list[tuple[int, str, int, int]] = []
-    """Of each open node its order, its label, and where its bracket and its words begin."""
+    """For each open node: its order, its label, and where its bracket and its words begin."""
     found: dict[int, Phrase] = {}
     words: list[str] = []
     rest: Iterator[tuple[str, int]] = iter(pieces)

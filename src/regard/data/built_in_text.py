@@ -1,6 +1,6 @@
 """Text that every Python installation has: English prose about a programming language, without a download.
 
-What is in it depends on the version of Python, and so do all figures on it: `origin` names both.
+Its content depends on the version of Python, and so do all figures on it: `origin` identifies both.
 """
 
 import ast
@@ -28,14 +28,14 @@ _NOT_PROSE = frozenset({"test", "tests", "idlelib", "lib2to3", "turtledemo", "en
 
 def topics() -> dict[str, str]:
     """Python's own help (`pydoc_data.topics`), by topic."""
-    # Not imported above: half a megabyte that those who bring their own text need not wait for.
+    # Imported here because it is half a megabyte and only needed for the built-in text.
     found: dict[str, str] = import_module("pydoc_data.topics").topics
     return found
 
 
 @cache
 def library() -> dict[str, str]:
-    """The help, and the documentation strings of each module of the standard library."""
+    """The help, and the docstrings of each module of the standard library."""
     folder = Path(sysconfig.get_path("stdlib"))
     modules = {}
     for path in _sources(folder):
@@ -60,7 +60,7 @@ def built_in_text(corpus: str, split: str) -> tuple[str, ...]:
 
 @cache
 def origin(corpus: str) -> str:
-    """What a figure on a built-in text depends on: the version of Python, and a fingerprint of the text."""
+    """The version of Python and a fingerprint of the text, on which figures on a built-in text depend."""
     digest = blake2b("\n".join(line for lines in _texts(corpus).values() for line in lines).encode(), digest_size=4)
     return f"{corpus} of Python {platform.python_version()}, {digest.hexdigest()}"
 
@@ -81,7 +81,7 @@ def _texts(corpus: str) -> dict[str, tuple[str, ...]]:
 
 
 def _splits(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Names of the documents in each split: in an order that only the names decide, dev and test take what fits."""
+    """Names of the documents in each split: in an order determined by their names, dev and test take what fits."""
     room = HELD_OUT * sum(map(len, texts.values()))
     splits: dict[str, list[str]] = {"dev": [], "test": [], "train": []}
     filled = {"dev": 0.0, "test": 0.0}
@@ -107,9 +107,9 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 
 def _documentation(path: Path) -> Iterator[str]:
-    """The documentation strings of a file, the outermost first."""
+    """The docstrings of a file, the outermost first."""
     with warnings.catch_warnings():
-        # Of escapes in strings, which are no concern of those who read the documentation.
+        # Warnings about escapes in strings, which are irrelevant to the docstrings.
         warnings.simplefilter("ignore")
         tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):

@@ -1,6 +1,6 @@
 """Text and tokens on disk, picked by index through memory maps, so that a corpus may be larger than memory.
 
-A cache is a folder. It is built under another name and renamed when it is whole, so there is never half a cache.
+A cache is a folder. It is built under another name and renamed when complete, so there is never a partial cache.
 """
 
 import json
@@ -29,7 +29,7 @@ _FLUSH_EVERY = 1 << 16
 _READ_AT_ONCE = 1 << 12
 
 _OWNER = f".{platform.node()}."
-"""Precedes the process id in names of unfinished folders; it names the machine, as ids of others say nothing here."""
+"""Precedes the process id in names of unfinished folders; includes the machine, as ids are only unique per machine."""
 
 
 class RaggedWriter:
@@ -93,7 +93,7 @@ class Ragged:
         return self._values[start : int(self.ends[index])]
 
     def between(self, start: int, stop: int) -> list[bytes]:
-        """The bytes of neighboring rows, as far as there are any, at one go."""
+        """The bytes of consecutive rows, as far as there are any, in one read."""
         ends = [int(self.ends[start - 1]) if start else 0, *self.ends[start:stop].tolist()]
         packed = self._values[ends[0] : ends[-1]].tobytes()
         return [packed[start - ends[0] : end - ends[0]] for start, end in pairwise(ends)]
@@ -107,7 +107,7 @@ class Ragged:
 def _picked(
     values: npt.NDArray[Any], ends: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Without the lock that other threads may wait for, since it may be the disk that is waited for."""
+    """Releases the GIL, because reading may wait for the disk."""
     bounds = np.zeros(len(indices) + 1, np.int64)
     for place in range(len(indices)):
         start = ends[indices[place] - 1] if indices[place] else 0
@@ -121,7 +121,7 @@ def _picked(
 
 
 def _mapped(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    # An empty file cannot be mapped; a memory map seen as a plain array is much faster to cut pieces from.
+    # An empty file cannot be mapped; slicing a plain array is much faster than slicing a memmap.
     if not path.stat().st_size:
         return np.zeros(0, dtype=dtype)
     return np.asarray(np.memmap(path, dtype=dtype, mode="r")).view(np.ndarray)
@@ -153,7 +153,7 @@ class TextPairs:
 
 
 class Side:
-    """The texts of one side (0 source, 1 target), or of both sides; they can be gone through any number of times."""
+    """The texts of one side (0 source, 1 target), or of both sides; can be iterated any number of times."""
 
     def __init__(self, pairs: TextPairs, *sides: int) -> None:
         self._pairs = pairs
@@ -166,7 +166,7 @@ class Side:
 
 
 class TokenPairs:
-    """Source and target tokens of pairs by index, with their texts: what batches are made of."""
+    """Source and target tokens of pairs by index, with their texts, for making batches."""
 
     def __init__(self, folder: Path) -> None:
         self._rows = Ragged(folder, "tokens")
@@ -197,7 +197,7 @@ def write_texts(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def write_numbers(folder: Path, name: str, numbers: Iterable[int]) -> None:
-    """Writes numbers of four bytes."""
+    """Writes 32-bit numbers."""
     (folder / f"{name}.uint32").write_bytes(np.fromiter(numbers, dtype=np.uint32).tobytes())
 
 
@@ -205,13 +205,13 @@ _SIZES = "sizes.json"
 
 
 def seal(folder: Path) -> None:
-    """Writes down how large each file of a finished cache is."""
+    """Records the size of each file of a finished cache."""
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     (folder / _SIZES).write_text(json.dumps(sizes), encoding="utf-8")
 
 
 def is_whole(cache: Path) -> bool:
-    """Whether a cache is there with all its files in full length."""
+    """Whether a cache exists and all its files have their full size."""
     try:
         sizes = parse_json((cache / _SIZES).read_text(encoding="utf-8"))
         return all((cache / name).stat().st_size == size for name, size in sizes.items())
@@ -232,7 +232,7 @@ def digest_of_file(path: Path) -> str:
 
 @contextmanager
 def passing_folder(path: Path) -> Iterator[Path]:
-    """A folder beside `path` to fill, which is gone after the block; only a kill leaves it (see `sweep`)."""
+    """A temporary folder beside `path`, deleted after the block; only a kill leaves it behind (see `sweep`)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}{_OWNER}{os.getpid()}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -245,7 +245,7 @@ def passing_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `path` when it is whole; if another process was faster, its folder stays."""
+    """A folder to fill, renamed to `path` when complete; if another process was faster, its folder is kept."""
     with passing_folder(path) as unfinished:
         yield unfinished
         if not path.exists():
@@ -253,7 +253,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path) -> None:
-    """Removes what killed processes of this machine left unfinished in a folder."""
+    """Removes unfinished folders left behind by killed processes of this machine."""
     for path in folder.glob("*.new"):
         owner = re.fullmatch(rf".+{re.escape(_OWNER)}(\d{{1,9}})\.new", path.name)
         if owner and not _is_alive(int(owner[1])):
@@ -261,8 +261,8 @@ def sweep(folder: Path) -> None:
 
 
 def remove_other_caches(cache: Path) -> None:
-    """Removes all caches in the folder of `cache` but this one. Readers of one of them are not disturbed, and
-    one that is wanted again is built again."""
+    """Removes all caches in the folder of `cache` but this one. Processes that read one of
+    them are not disturbed, and a removed cache is rebuilt when it is needed."""
     for path in cache.parent.iterdir():
         if path != cache and re.fullmatch("[0-9a-f]{16}", path.name):
             shutil.rmtree(path, ignore_errors=True)

@@ -12,7 +12,7 @@ HASHES = 1 << 16
 """Different hashes of character n-grams."""
 
 _MARKS = ("0123456789", "?？؟", "!！", ",，、،", ":：", ";；؛", '(（「"“”„«»', "%％")
-"""Marks that a translation often keeps, in kinds."""
+"""Kinds of marks that a translation often keeps."""
 
 
 def _mark_bits() -> npt.NDArray[np.uint8]:
@@ -31,7 +31,7 @@ class Characters:
 
     codes: npt.NDArray[np.uint32]
     starts: npt.NDArray[np.int64]
-    """Where each line begins, with the line feeds before it."""
+    """Start of each line, including the line feeds before it."""
 
     @classmethod
     def of(cls, lines: Sequence[str]) -> "Characters":

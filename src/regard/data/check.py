@@ -1,7 +1,7 @@
-"""Looks through a corpus before anything starts: what is in it, what is doubtful, and what the settings do about it.
+"""Checks a corpus before anything starts: its content, its problems, and what the settings do about them.
 
-One pass over each part. Duplicates and overlaps are found by 64-bit hashes, so that memory is needed for about twenty
-bytes a pair while it is read, and for about fifty while it is looked for duplicates.
+One pass over each part. Duplicates and overlaps are found by 64-bit hashes, which takes about twenty bytes of memory
+per pair while reading, and about fifty while searching for duplicates.
 """
 
 import re
@@ -28,10 +28,10 @@ from regard.errors import DataError, counted
 from regard.recipe import Data, TokenizerSettings, Tokens
 
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
-"""Control characters but the tab, and the two separators that some programs take for line ends."""
+"""Control characters except the tab, and the two separators that some programs treat as line ends."""
 
 PLACES = 3
-"""Places that a finding names."""
+"""Maximum number of places in a finding."""
 
 _ADVICE = {
     "empty": 'fill or remove these lines on both sides, or set data.empty to "drop"',
@@ -42,7 +42,7 @@ _ADVICE = {
 }
 
 _DECIDED = ("invalid", "empty", "identical", "control", "duplicates", "overlap")
-"""Kinds of pairs of which a setting of the same name says what becomes of them."""
+"""Kinds of problems that are handled by a setting of the same name."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Checked:
     report: Report
     dropped: npt.NDArray[np.bool_]
     languages: dict[str, Languages]
-    """Those of the training text, by tag."""
+    """The languages of the training text, by tag."""
 
 
 def check(data: Data, seed: int = 1, tokens: Tokens | None = None) -> Report:
-    """What is in the corpus that the settings name. Nothing is written; even files that cannot be read are findings.
+    """A report on the corpus named in the settings. Nothing is written; unreadable files are findings, too.
 
     Lengths are counted in the units of `tokens` where those are known before training, and in words otherwise.
     """
@@ -66,7 +66,7 @@ def check(data: Data, seed: int = 1, tokens: Tokens | None = None) -> Report:
 
 
 def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) -> Checked:
-    """The same for a corpus at hand, with the training pairs that are to be dropped."""
+    """The same for a loaded corpus, with the training pairs to be dropped."""
     tokens = tokens or Tokens()
     sides = (tokens.source, tokens.source if tokens.shared else tokens.target)
     named = {"train": corpora.train, "dev": corpora.dev, "test": corpora.test}
@@ -83,7 +83,7 @@ def check_corpora(corpora: Corpora, data: Data, tokens: Tokens | None = None) ->
 
 
 def _unspaced(train: Examples, tokens: Tokens) -> tuple[Finding, ...]:
-    """Sides whose text has no blanks between words, but is to be split there."""
+    """Sides whose text has no spaces between words although the tokenizer splits at spaces."""
     with suppress(DataError):  # which is a finding already
         pairs = [(record.source, record.target) for record in islice(records(train), LOOKED_AT)]
         sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
@@ -105,7 +105,7 @@ def over_long(data: Data, count: int, places: tuple[str, ...], units: str = "tok
 
 
 class _Part:
-    """One part of a corpus as it is looked through."""
+    """One part of a corpus while it is checked."""
 
     def __init__(
         self, name: str, examples: Examples, data: Data, sides: tuple[TokenizerSettings, TokenizerSettings]
@@ -140,7 +140,7 @@ class _Part:
         return f"{counted(len(self._pairs), 'pair')}{files}, {characters}"
 
     def read(self, others: Sequence["_Part"]) -> None:
-        """Looks at each pair by itself. Languages are compared with those of the first other part that tells them."""
+        """Checks each pair by itself. Languages are compared with those of the first other part that has them."""
         try:
             for record in records(self._examples):
                 self._look(record)
@@ -150,11 +150,11 @@ class _Part:
             self._unreadable = str(error)
 
     def languages(self, tag: str) -> Languages | None:
-        """Those of the pairs with a tag, if it has enough of them."""
+        """The languages of the pairs with a tag, if there are enough of these."""
         return self._faults[tag].languages() if tag in self._faults else None
 
     def all_languages(self) -> dict[str, Languages]:
-        """Those of each tag that has enough pairs."""
+        """The languages of each tag that has enough pairs."""
         known = {tag: faults.languages() for tag, faults in self._faults.items()}
         return {tag: found for tag, found in known.items() if found}
 
@@ -180,7 +180,7 @@ class _Part:
         self._note_all(f"overlap with {other.name}", np.isin(ours, theirs))
 
     def findings(self) -> Iterator[Finding]:
-        """Everything that was found, the worst first."""
+        """All findings, the worst first."""
         data = self._data
         if self._unreadable:
             yield Finding("unreadable", self.name, 0, self._unreadable, "refused")
@@ -242,7 +242,7 @@ class _Part:
             self._dropped[line - 1] = True
 
     def _remedy(self, kind: str) -> str:
-        """What the settings do about it. What a model is judged on stays whole, except for lines that are no text."""
+        """What the settings do about it. Evaluation data stay as they are, except for lines that are not valid text."""
         name = kind.split()[0]
         if name not in _DECIDED or (self.name != "train" and name != "invalid"):
             return "keep"
@@ -258,7 +258,7 @@ class _Part:
             yield Finding(kind, self.name, count, what, outcome, self._setting(name), places, advice)
 
     def _setting(self, name: str) -> str:
-        """The setting that decides what becomes of such pairs here."""
+        """The setting that handles such pairs in this part."""
         return f"data.{name}" if self.name == "train" or name == "invalid" else ""
 
 
@@ -267,7 +267,7 @@ def _units(side: TokenizerSettings) -> str:
 
 
 def _least_tokens(text: str, side: TokenizerSettings) -> int:
-    """How many tokens a text has at least: subwords never cross white space."""
+    """The minimum number of tokens of a text: subwords never cross white space."""
     match side.kind:
         case "characters":
             return len(text)

@@ -1,10 +1,10 @@
-"""Files of columns, as the shared tasks of CoNLL have them: a word a line, a blank line between sentences.
+"""Column files in the style of the CoNLL shared tasks: one word per line, a blank line between sentences.
 
     EU        NNP   I-ORG
     rejects   VBZ   O
 
-Columns are separated by tabs, or in lines without a tab by blanks. A line with -DOCSTART- begins a document and is no
-word. In CoNLL-U files (Universal Dependencies), lines of word ranges (1-2) and of empty nodes (8.1) are not either.
+Columns are separated by tabs, or by spaces in lines without a tab. A line with -DOCSTART- begins a document and is not
+a word. Neither are, in CoNLL-U files (Universal Dependencies), word ranges (1-2) and empty nodes (8.1).
 """
 
 import re
@@ -64,13 +64,13 @@ def is_word(row: list[str], data: TaggingData) -> bool:
 
 
 def column_of(row: list[str], column: int | str) -> str:
-    """What stands in a column, by number or by name; empty if there is none."""
+    """The value of a column, by number or by name; empty if there is none."""
     place = place_of(row, column)
     return row[place] if 0 <= place < len(row) else ""
 
 
 def place_of(row: list[str], column: int | str) -> int:
-    """The place of a column in a row, from 0; there may be none."""
+    """The index of a column in a row, from 0; it may be out of range."""
     if isinstance(column, str):
         return CONLLU_COLUMNS.index(column)
     return column - 1 if column > 0 else len(row) + column
@@ -83,14 +83,14 @@ class WordLine:
     text: str
     row: list[str]
     word: str
-    """Empty if it is none."""
+    """Empty if the line is not a word."""
 
     @property
     def is_blank(self) -> bool:
         return not self.text.strip()
 
     def tagged(self, tag: str, data: TaggingData) -> str:
-        """The line with a tag: in its own column of CoNLL-U, or else in one more."""
+        """The line with a tag: in the tag column in CoNLL-U, appended as a column in other formats."""
         if not data.is_conllu:
             return f"{self.text.rstrip()}{TAB if TAB in self.text else ' '}{tag}"
         row = [*self.row, *[""] * (len(CONLLU_COLUMNS) - len(self.row))]
@@ -99,7 +99,7 @@ class WordLine:
 
 
 def word_lines(data: TaggingData, lines: Sequence[tuple[str, str]]) -> Iterator[WordLine]:
-    """Lines, each with where it stands, as words to be tagged."""
+    """Lines, each with its place, as words to be tagged."""
     comments = data.comment_mark
     for text, place in lines:
         row = split_columns(text)

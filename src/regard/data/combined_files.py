@@ -1,4 +1,4 @@
-"""Files put together, and files divided: several corpora with a tag each, and what is held out of one."""
+"""Combined and divided files: several corpora with a tag each, and held-out parts of one."""
 
 from array import array
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from regard.disk import Lines
 
 
 class RecordFiles(Protocol):
-    """Files that hold pairs. Reading can be repeated; pairs are numbered from 1 on."""
+    """Files of pairs. They can be read repeatedly; pairs are numbered from 1 on."""
 
     @property
     def paths(self) -> Sequence[str]: ...
@@ -24,7 +24,7 @@ class RecordFiles(Protocol):
     def __iter__(self) -> Iterator[Record]: ...
 
     def place(self, line: int, side: int = 0) -> str:
-        """Where the source (0) or target (1) of a pair that was read stands, for a message."""
+        """The place of the source (0) or target (1) of a pair, for messages."""
         ...
 
 
@@ -60,8 +60,8 @@ class LanguageTaggedFiles:
 class DividedFiles:
     """The pairs of files whose sources belong to one split.
 
-    Where a source belongs depends on nothing but the source (upper and lower case and white space apart) and the share
-    that is held out: no source is in two splits, and pairs that are added move no other.
+    The split of a source depends only on the source (ignoring case and white space) and the held-out share: no source
+    is in two splits, and adding pairs does not move others.
     """
 
     def __init__(self, whole: RecordFiles, split: Split, held_out: float) -> None:
@@ -88,7 +88,7 @@ class DividedFiles:
 
 
 def split_of(source: str, held_out: float) -> Split:
-    """Where everything about a source belongs, if a share of sources is held out for development, and one for tests."""
+    """The split of a source, if `held_out` is the share held out for development, and again for tests."""
     key = " ".join(source.casefold().split())
     chance = int.from_bytes(blake2b(key.encode(errors="replace"), digest_size=8).digest(), "big") / 2**64
     return "dev" if chance < held_out else "test" if chance < 2 * held_out else "train"

@@ -4,8 +4,8 @@
         sentence.forms, sentence.heads, sentence.relations
         print(sentence.with_tree(heads, relations).text, end="")
 
-A sentence keeps its lines as they are: comments, multiword tokens (`1-2`) and empty nodes (`8.1`) are written again
-where they stood, and what was read and is written again is the same text. Only words have a place in trees.
+A sentence keeps its lines as they are: comments, multiword tokens (`1-2`) and empty nodes (`8.1`) are written back
+where they were, so that reading and writing reproduces the text. Only words are part of trees.
 """
 
 import re
@@ -23,7 +23,7 @@ ID, FORM, HEAD, RELATION = 0, 1, 6, 7
 NOTHING = "_"
 """An empty column."""
 PLACES = 3
-"""Places that a finding names."""
+"""Maximum number of places in a finding."""
 
 _NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 _ID = re.compile(r"(0|[1-9][0-9]{0,8})(?:([-.])([1-9][0-9]{0,8}))?")
@@ -38,12 +38,12 @@ KINDS: dict[Kind, str] = {
     "root": "sentences without exactly one root",
     "relation": "words without a relation",
 }
-"""What can be wrong with a sentence, as a finding says it. The first two keep it from being read at all."""
+"""Problems of a sentence, in the words of a finding. With the first two it cannot be read at all."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with a sentence."""
+    """A problem of a sentence."""
 
     kind: Kind
     place: str
@@ -56,8 +56,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The lines of a sentence, without the blank line after it. What its words are is known if `layout_problems` finds
-    none, its tree if `tree_problems` finds none."""
+    """The lines of a sentence, without the blank line after it. Its words are valid if `layout_problems` finds none,
+    its tree if `tree_problems` finds none."""
 
     lines: tuple[str, ...]
     file: str = ""
@@ -94,7 +94,7 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """As it stands in a file, with the blank line that ends it."""
+        """As in a file, with the blank line that ends it."""
         return "".join(f"{line}\n" for line in (*self.lines, ""))
 
     def with_tree(self, heads: Sequence[int], relations: Sequence[str]) -> Self:
@@ -105,7 +105,7 @@ class Sentence:
         return replace(self, lines=tuple(lines))
 
     def place(self, index: int = 0) -> str:
-        """Where one of its lines stands, for a message."""
+        """The place of one of its lines, for messages."""
         number = self.first + index
         return f"{self.file}:{number}" if self.file else f"line {number}"
 
@@ -134,7 +134,7 @@ class Sentence:
             yield Problem("numbering", self.place(), what)
 
     def tree_problems(self) -> Iterator[Problem]:
-        """What keeps heads and relations from being a tree. The layout must be sound."""
+        """Why heads and relations are not a tree. The layout must be valid."""
         heads: list[int] = []
         for number, (index, columns) in enumerate(self.words, start=1):
             head = columns[HEAD]
@@ -154,7 +154,7 @@ class Sentence:
             yield Problem("cycle", self.place(self.words[cycle[0] - 1][0]), what)
 
     def problems(self) -> tuple[Problem, ...]:
-        """All that is wrong with it as an example of a tree."""
+        """All problems of the layout, or else of the tree."""
         return tuple(self.layout_problems()) or tuple(self.tree_problems())
 
     @property
@@ -163,7 +163,7 @@ class Sentence:
 
 
 def each_sentence(lines: Iterable[str], file: str = "", first: int = 1) -> Iterator[Sentence]:
-    """The sentences that lines hold: blank lines end them."""
+    """The sentences in some lines: blank lines end them."""
     found: list[str] = []
     number = first - 1
     for number, line in enumerate(lines, start=first):
@@ -195,7 +195,7 @@ def findings(part: str, problems: Iterable[Problem], outcome: Outcome, setting: 
 
 
 def _wrong_columns(columns: Sequence[str]) -> str:
-    """What is wrong with a row, if anything."""
+    """The problem of a row, if any."""
     if len(columns) != len(COLUMNS):
         has = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
         return f"{has} instead of {len(COLUMNS)}; write {', '.join(COLUMNS)} with a tab between them, _ for nothing"

@@ -1,4 +1,4 @@
-"""Texts of conversations with those before them. A text that is the context of several is read once."""
+"""Texts of conversations with the preceding ones as context. A text that is the context of several is read once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from regard.data.sentences import Sentences
 
 B = TypeVar("B")
 NOWHERE = -1
-"""The place of a text that there is not."""
+"""The place of a missing text."""
 STRETCH = 32
 """Texts that follow each other in a conversation and go into a batch together: many, so that few are read as context
 alone, and few enough that a batch has texts of several conversations."""
@@ -30,7 +30,7 @@ BANDS = 6
 
 @dataclass(frozen=True)
 class TextsInContext:
-    """Some texts, and all that is read for them."""
+    """Some texts, and all texts that are read for them."""
 
     bands: tuple[Sentences, ...]
     """All that are read, those of similar length together."""
@@ -39,10 +39,10 @@ class TextsInContext:
     earlier: Int[Tensor, "B K"]
     """The places of the K texts before it, the nearest first; NOWHERE before the beginning of the conversation."""
     same: Bool[Tensor, "B K"]
-    """Whether the same speaker says them."""
+    """Whether they have the same speaker."""
 
     def select(self, rows: Int[Tensor, " N"]) -> Self:
-        """Some of the texts, with what is read for them."""
+        """Some of the texts, with their context."""
         asked, earlier = self.asked[rows], self.earlier[rows]
         used: Int[Tensor, " M"] = torch.unique(torch.cat([asked, earlier[earlier != NOWHERE]]))
         ends = np.cumsum([0, *(len(band.tokens) for band in self.bands)]).tolist()
@@ -68,7 +68,7 @@ class TextsInContext:
 
 
 class Conversations:
-    """Where conversations begin, and who speaks."""
+    """The beginnings and speakers of conversations."""
 
     def __init__(self, texts: Sequence[LabelledText], reach: int) -> None:
         self.reach = reach
@@ -83,15 +83,15 @@ class Conversations:
             for start, end in pairwise([*starts.tolist(), len(texts)])
             for first in range(start, end, STRETCH)
         ]
-        """The numbers of texts that follow each other."""
+        """The indices of texts that follow each other."""
 
     def earlier(self, chosen: Indices) -> Indices:
-        """The numbers of those before some texts, the nearest first; NOWHERE where there are none."""
+        """The indices of the texts before each, the nearest first; NOWHERE where there are none."""
         places = chosen[:, None] - np.arange(1, self.reach + 1)
         return np.where(places >= self.first[chosen][:, None], places, NOWHERE)
 
     def in_context(self, chosen: Indices, lengths: Lengths, pick: Callable[[Indices], Sentences]) -> TextsInContext:
-        """Some texts with those before them; `pick` makes the sentences of those that are read."""
+        """Some texts with their context; `pick` makes sentences from indices."""
         earlier = self.earlier(chosen)
         read = np.union1d(chosen, earlier[earlier != NOWHERE])
         read = read[np.argsort(lengths[read], kind="stable")]
@@ -111,7 +111,7 @@ class Conversations:
 
 
 class ConversationBatches(Batches[Indices, B], Generic[B]):
-    """Training batches without end, of stretches of conversations, planned as `plan_stretches` does."""
+    """An endless stream of training batches of stretches of conversations, as planned by `plan_stretches`."""
 
     def __init__(
         self,
@@ -146,8 +146,8 @@ def words_in(stretches: Sequence[Indices], lengths: Lengths) -> Lengths:
 
 
 def plan_stretches(words: Lengths, batch_tokens: int) -> list[Indices]:
-    """Which stretches go together, given their words: neighbors, as many as the budget allows. Words that are read as
-    context alone do not count, and a stretch of more than the budget is a batch of its own."""
+    """Groups stretches into batches by their number of words: neighbors, as many as the budget allows. Words read only
+    as context do not count, and a stretch that exceeds the budget is a batch by itself."""
     plan, first, total = [], 0, 0
     for place, size in enumerate(words.tolist()):
         if place > first and total + size > batch_tokens:

@@ -11,15 +11,15 @@ class Copied:
     """The tokens of a source as words of the target."""
 
     words: list[int]
-    """Of each token: its number in the target's vocabulary of V tokens, or V + its place in `beyond`."""
+    """Each token's index in the target vocabulary of V tokens, or V + its index in `beyond`."""
     beyond: tuple[str, ...]
-    """The different words of the source, in order, that are not in the target's vocabulary."""
+    """The distinct source words that are not in the target vocabulary, in order."""
 
 
 class Copying:
     """Translates between the tokens of a source and those of its target, where these are the same text.
 
-    A token in both vocabularies maps to its number in the other. Words outside the target's vocabulary, above all those
+    A token in both vocabularies maps to its index in the other. Words outside the target's vocabulary, above all those
     unknown on both sides, get an index per source.
     """
 
@@ -41,13 +41,13 @@ class Copying:
         names = _names(self._source, tokens, text)
         for place, (word, name) in enumerate(zip(words, names, strict=True)):
             if word == UNKNOWN and name and not self._source.vocabulary.is_tag(tokens[place]):
-                # A token that is unknown to the source is not always unknown to the target.
+                # A token unknown to the source vocabulary may be known to that of the target.
                 found = self._target.vocabulary.find(name)
                 words[place] = found if found != UNKNOWN else slots.setdefault(name, self._size + len(slots))
         return Copied(words, tuple(slots))
 
     def target(self, tokens: Sequence[int], text: str, beyond: Sequence[str]) -> list[int]:
-        """The tokens of a target; those that are unknown but stand in the source have the number they have there."""
+        """The tokens of a target; unknown ones that occur in the source get their index there."""
         if not beyond or UNKNOWN not in tokens:
             return list(tokens)
         slots = {name: self._size + place for place, name in enumerate(beyond)}
@@ -73,7 +73,7 @@ class Copying:
 
 def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str], *, within: bool = False) -> list[int]:
     """The tokens of a target text with unknown words numbered: a word outside the vocabulary of V tokens is V + its
-    index in `beyond`, to which new words are appended. `within` is for text with no blank before it."""
+    index in `beyond`, to which new words are appended. `within` is for text with no space before it."""
     tokens = tokenizer.encode_within(text) if within else tokenizer.encode(text)
     for place, name in enumerate(_names(tokenizer, tokens, text)):
         if tokens[place] == UNKNOWN and name:
@@ -83,9 +83,9 @@ def with_new_words(tokenizer: Tokenizer, text: str, beyond: list[str], *, within
 
 
 def _names(tokenizer: Tokenizer, tokens: Sequence[int], text: str) -> list[str]:
-    """The text of each token; empty where that cannot be told.
+    """The text of each token; empty where it is not known.
 
-    However subwords are drawn, unknown characters are unknown, in the same order.
+    However subwords are sampled, the same characters are unknown, in the same order.
     """
     unknown = iter(tokenizer.unknown(text))
     return [next(unknown, "") if token == UNKNOWN else tokenizer.vocabulary[token] for token in tokens]

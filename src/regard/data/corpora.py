@@ -1,4 +1,4 @@
-"""The three parts of a corpus that a recipe names: from files, or built in."""
+"""The three parts of the corpus named in a recipe: from files, or built in."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from regard.recipe import Data, names
 Loader = Callable[[Data, int], Corpora]
 
 OTHERWISE = 'set data.invalid to "replace" or "drop"'
-"""What a recipe may say of lines that are not UTF-8."""
+"""Values of a recipe's setting for lines that are not UTF-8."""
 
 
 class FileExamples:
@@ -30,20 +30,20 @@ class FileExamples:
                 yield Pair(record.source, record.target, tag=record.tag)
 
     def conversion(self, problems: Sequence[str]) -> str:
-        """What to do about files that are not UTF-8, of which these lines were named."""
+        """Advice on files that are not UTF-8, given some of their bad lines."""
         files = {file.path for file in self.files.files if any(each.startswith(f"{file.path}:") for each in problems)}
         return "; ".join(dict.fromkeys(map(to_utf8, sorted(files))))
 
 
 def records(examples: Examples) -> Iterator[Record]:
-    """Every pair as it stands in the corpus, also those that are no text, with its line."""
+    """Every pair of the corpus with its line, including those that are not valid text."""
     if isinstance(examples, FileExamples):
         return iter(examples.files)
     return (Record(line, pair.source, pair.target) for line, pair in enumerate(examples, start=1))
 
 
 def place(examples: Examples, line: int, side: int = 0) -> str:
-    """Where the source (0) or target (1) of a pair stands, for a message."""
+    """The place of the source (0) or target (1) of a pair, for messages."""
     return examples.files.place(line, side) if isinstance(examples, FileExamples) else f"example {line}"
 
 
@@ -51,7 +51,7 @@ CORPORA: Mapping[str, Loader] = names.CORPORA
 
 
 def load_corpus(data: Data, seed: int) -> Corpora:
-    """The training, development and test pairs that the settings name; the seed is for corpora that are generated."""
+    """The training, development and test pairs named in the settings; the seed is for generated corpora."""
     return CORPORA[data.corpus](data, seed)
 
 

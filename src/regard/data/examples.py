@@ -12,16 +12,16 @@ Split = Literal["train", "dev", "test"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A source text and what it becomes."""
+    """A source text and its target text."""
 
     source: str
     target: str
     links: tuple[tuple[Span, Span], ...] = ()
-    """Where known: spans of source characters, each with the span of target characters that it becomes."""
+    """Where known: spans of source characters, each with its span of target characters."""
     language: str = ""
     """Language of the source as a code, where known."""
     tag: str = ""
-    """What is put before the source, one of `data.tags`."""
+    """The tag before the source, one of `data.tags`."""
 
 
 class Examples(Protocol):

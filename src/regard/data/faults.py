@@ -1,5 +1,5 @@
-"""Mistakes that spoil a corpus, or a long stretch of it: the same text on both sides, sides swapped, lines shifted,
-another language, text repeated by a machine. No model is needed to see them."""
+"""Faults of a whole corpus, or a long stretch of it: the same text on both sides, swapped sides, shifted lines, another
+language, machine-repeated text. No model is needed to find them."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -19,28 +19,28 @@ from regard.errors import counted
 SIDES = ("source", "target")
 _EXAMPLES_EVERY = 20
 _SHOWN = 40
-"""Characters of an example that are shown."""
+"""Maximum number of characters shown of an example."""
 _LEAST_CHARACTERS = 20
-"""Shorter texts ("Yes.") stand beside many others without any machine."""
+"""Shorter texts ("Yes.") are paired with many others in any corpus."""
 _LEAST_EVIDENCE = 10.0
-"""Of a stretch in which every line has about 0.5."""
+"""Minimum evidence of a stretch, where each line contributes about 0.5."""
 _LEAST_PAIRS = 20
 _SHARE = 0.01
 """Share of pairs up to which the same text on both sides, or a loop, may be an accident."""
 _LEAST_SHARE = 0.02
-"""Share of pairs from which on another language on one side is told. Message catalogs have as much of command lines
-that are the same in every language."""
+"""Share of pairs from which on another language on one side is reported. In message catalogs, command lines that are
+the same in every language can reach that share."""
 
 Flags = npt.NDArray[np.bool_]
 
 
 class PairFaults:
-    """Pairs of one corpus as they are read, and what is wrong with many of them; about eighty bytes a pair."""
+    """Collects the pairs of one corpus as they are read, and finds their faults; about eighty bytes per pair."""
 
     def __init__(self, first: int, place: Callable[[int, int], str], reference: tuple[str, Languages] | None) -> None:
         self._first, self._place = first, place
         self._reference = reference[0] if reference else ""
-        """Name of a text to compare with."""
+        """Name of the text to compare with."""
         self._texts: list[tuple[str, str]] = []
         self._waiting: list[tuple[str, str]] = []
         self._examples: list[tuple[str, str]] = []
@@ -68,7 +68,7 @@ class PairFaults:
         return languages_of(self._texts)
 
     def findings(self, part: str, outcome: Outcome, setting: str) -> Iterator[Finding]:
-        """What is wrong; the outcome and its setting are those of pairs with the same text on both sides."""
+        """The faults; the outcome and its setting are those of pairs with the same text on both sides."""
         self._look()
         pairs = len(self._identical)
         if not pairs:
@@ -186,7 +186,7 @@ class PairFaults:
         return Finding(kind, part, len(stretch), what, "kept", "", places, remedy=remedy)
 
     def _where(self, flags: Flags, stretch: Stretch | None) -> str:
-        """Share of the flagged pairs, and where they stand if nearly all of them are in one stretch."""
+        """Share of the flagged pairs, and their place if nearly all of them are in one stretch."""
         inside = int(flags[stretch.start : stretch.end].sum()) if stretch else 0
         if stretch and len(stretch) < len(flags) and 10 * inside >= 9 * flags.sum():
             return self._inside(stretch)
@@ -205,7 +205,7 @@ class PairFaults:
         return self._place(self._first + index, side)
 
     def _places(self, which: npt.NDArray[np.generic]) -> tuple[str, ...]:
-        """An example with its text, of pairs by their places or flags."""
+        """The place of one of the given pairs (indices or flags), with its text if that was kept."""
         indices = np.flatnonzero(which) if which.dtype == np.bool_ else np.asarray(which)
         with_text = indices[indices % _EXAMPLES_EVERY == 0]
         if not len(with_text):
@@ -216,8 +216,8 @@ class PairFaults:
 
 
 def _spoiled(flags: Flags, stretch: Stretch | None) -> list[Stretch]:
-    """The stretch, if most of its pairs have the fault: they are not looked at again. A few here and there (names and
-    abbreviations, the same in both languages) hide no other fault."""
+    """The stretch, if most of its pairs have the fault: they are not checked for others. A few scattered ones (names,
+    abbreviations, the same in both languages) do not hide other faults."""
     return [stretch] if stretch and 2 * int(flags[stretch.start : stretch.end].sum()) >= len(stretch) else []
 
 

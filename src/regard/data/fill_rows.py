@@ -1,7 +1,7 @@
 """Writes tokens into the rows of a batch: compiled loops that release the GIL.
 
-A row has one sequence or several, one after another. Which ones is said by `chosen`, row by row, and `ends`: where the
-sequences of each row end in it. Whatever a batch has for each token is one of several tables, "B K T" together.
+A row has one or several consecutive sequences: `chosen` lists them row by row, and `ends` is where those of each row
+end in that list. Each value that a batch has per token is one of several tables, "B K T" together.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from regard.loops import njit
 Indices = npt.NDArray[np.int64]
 
 NOTHING = -1
-"""Stands for "no token" before or after each sequence."""
+"""Means "no token" before or after each sequence."""
 
 
 @njit(nogil=True, cache=True)

@@ -1,4 +1,4 @@
-"""Corpora that are made, not read: pure functions, the same on every machine and in every process."""
+"""Generated corpora: pure functions, the same on every machine and in every process."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +11,8 @@ _HELD_OUT: dict[int, Split] = {0: "dev", 1: "test"}
 
 
 class Generated(Sequence[Pair]):
-    """One split of a generated corpus. Example i is a function of seed, split and i alone, and made when it is asked
-    for: a corpus of any size needs no memory, and a larger one begins with the smaller one."""
+    """One split of a generated corpus. Example i is a function of seed, split and i alone, and made on demand: a
+    corpus of any size needs no memory, and a larger one begins with the smaller one."""
 
     def __init__(self, seed: int, split: Split, size: int) -> None:
         self.seed, self.split, self._size = seed, split, size
@@ -22,7 +22,7 @@ class Generated(Sequence[Pair]):
         """Example `index`, whatever the size of the corpus."""
 
     def summary(self) -> list[str]:
-        """What the examples are made of, in lines for the terminal, after one pass over them."""
+        """Statistics of the examples, in lines for the terminal, after one pass over them."""
         return []
 
     def __len__(self) -> int:
@@ -46,9 +46,9 @@ class Generated(Sequence[Pair]):
 
 
 def split_of(key: str) -> Split:
-    """Where everything about `key` belongs: eight tenths to train, one each to dev and test.
+    """The split of everything about `key`: eight tenths are train, one each dev and test.
 
-    It depends on nothing but the key, so that no size and no seed ever moves it from one split into another.
+    It depends only on the key, so that neither size nor seed moves it to another split.
     """
     tenth = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") % 10
     return _HELD_OUT.get(tenth, "train")

@@ -3,7 +3,7 @@
     positive <tab> a lovely film            {"text": "a lovely film", "label": "positive"}
     __label__positive a lovely film         (4 (2 a) (4 (4 lovely) (2 film)))
 
-Words are what stands between blanks. Blank lines are left out, and end conversations if there are such.
+Words are separated by spaces. Blank lines are skipped, and end conversations if there are any.
 """
 
 import json
@@ -23,14 +23,14 @@ from regard.recipe import ClassifyingData
 from regard.recipe.classifying import LabelFormat
 
 PREFIX = "__label__"
-"""What labels in fastText files begin with."""
+"""Prefix of labels in fastText files."""
 ENDINGS: dict[str, LabelFormat] = {".tsv": "tsv", ".jsonl": "jsonl", ".ft": "fasttext", ".fasttext": "fasttext"}
 BEGINNINGS: dict[str, LabelFormat] = {PREFIX: "fasttext", "(": "trees", "{": "jsonl"}
 
 
 @dataclass
 class LineError(Exception):
-    """What is wrong with a line: a kind of finding, and more about it."""
+    """A malformed line: the kind of finding, and details."""
 
     kind: str
     detail: str = ""
@@ -93,14 +93,14 @@ class LabelFiles:
         before = -1
         for number, line in lines:
             place = f"{path}:{number}"
-            self.conversation += data.conversations and number > before + 1  # a blank line was left out
+            self.conversation += data.conversations and number > before + 1  # a blank line was skipped
             before = number
             try:
                 for text, labels in read(line):
                     found = self._taken(text, labels, trees, place, self._speaker(line, chosen))
                     if found is None or found in seen:
                         continue
-                    if trees and self._phrases:  # the same phrase stands in many trees
+                    if trees and self._phrases:  # the same phrase occurs in many trees
                         seen.add(found)
                     yield found
             except LineError as problem:
@@ -213,7 +213,7 @@ def _fasttext(line: str) -> list[Read]:
 
 
 def from_files(data: ClassifyingData, seed: int, splits: Iterable[Split]) -> LabelledCorpora:
-    """The parts that the settings name; a file that cannot be read is a finding."""
+    """The parts named in the settings; an unreadable file is a finding."""
     read: dict[Split, LabelFiles] = {}
     parts: dict[Split, LabelledPart] = {}
     for split in splits:

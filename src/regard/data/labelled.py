@@ -18,14 +18,14 @@ class LabelledText:
     words: tuple[str, ...]
     labels: tuple[str, ...]
     place: str = field(default="", compare=False)
-    """Where it stands, for a message."""
+    """Its place, for messages."""
     conversation: int = 0
     """Number of the conversation that it belongs to, whose texts follow each other."""
     speaker: str = ""
-    """Who says it; empty if that is not known."""
+    """Empty if unknown."""
 
     def places(self, word: int) -> str:
-        """Where a word stands: on the line of its text."""
+        """The place of a word: the line of its text."""
         return self.place
 
 
@@ -35,13 +35,13 @@ class LabelledPart:
 
     texts: tuple[LabelledText, ...]
     holds: str
-    """What it holds, in words."""
+    """A description of its content."""
     findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
 class LabelledCorpora:
-    """The parts of a corpus that a recipe names."""
+    """The parts of a corpus named in a recipe."""
 
     parts: Mapping[Split, LabelledPart]
     notes: tuple[str, ...] = ()
@@ -51,14 +51,14 @@ class LabelledCorpora:
 
     @property
     def report(self) -> Report:
-        """What was found in the parts."""
+        """The findings of all parts."""
         holds: dict[str, str] = {name: part.holds for name, part in self.parts.items() if part.holds}
         findings = tuple(each for part in self.parts.values() for each in part.findings)
         return Report(holds, findings, self.notes)
 
     @property
     def fingerprint(self) -> str:
-        """Which text this is."""
+        """Identifies the text."""
         found = sha256()
         for split in TRAINED_ON:
             for text in self.texts(split):
@@ -70,11 +70,11 @@ class LabelledCorpora:
 def load_labelled(
     data: ClassifyingData, seed: int, splits: Iterable[Split] = ("train", "dev", "test")
 ) -> LabelledCorpora:
-    """The parts of the corpus that the settings name; the seed is for those that are generated."""
+    """The parts of the corpus named in the settings; the seed is for generated corpora."""
     found: LabelledCorpora = LABELLED_CORPORA[data.corpus](data, seed, splits)
     return found
 
 
 def check_labelled(corpus: ClassifyingCorpus) -> Report:
-    """What is wrong with texts and their labels, by file and line."""
+    """Problems of texts and their labels, by file and line."""
     return load_labelled(corpus.data, corpus.seed).report

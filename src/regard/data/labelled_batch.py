@@ -64,11 +64,11 @@ class NumberedLabelled:
     size: int
     """Number of different labels."""
     conversations: Conversations | None = None
-    """Where texts have their context, if it is read."""
+    """The conversations that texts belong to, if context is read."""
 
     @classmethod
     def of(cls, texts: Sequence[LabelledText], vocabulary: WordVocabulary, labels: TagSet, reach: int = 0) -> Self:
-        """With `reach`, each text comes with as many before it in its conversation."""
+        """With `reach`, each text comes with up to that many before it in its conversation."""
         words = NumberedSentences.of([text.words for text in texts], vocabulary)
         known = Rows.of(labels.encode(text.labels for text in texts))
         return cls(words, known, len(labels.tags), Conversations(texts, reach) if reach else None)
@@ -96,13 +96,13 @@ class NumberedLabelled:
         return LabelledBatch(texts, torch.from_numpy(labels), torch.from_numpy(known), int(known.sum()), examples)
 
     def sentences(self, chosen: Indices, shape: tuple[int, int] | None = None) -> Sentences:
-        """Some texts as they are read without their context."""
+        """Some texts without their context."""
         if shape is None and not self.texts.lengths[chosen].any():
             shape = (len(chosen), 1)  # encoders need a place to read
         return self.texts.pick(chosen, shape)
 
     def batches(self, batch_tokens: int) -> Iterator[LabelledBatch]:
-        """All texts once, within a budget: shortest first, or as they follow each other in conversations."""
+        """All texts once, within a budget: shortest first, or in the order of conversations."""
         if self.conversations is None:
             return map(self.pick, plan_sentences(self.lengths, batch_tokens))
         stretches = self.conversations.stretches
@@ -110,7 +110,7 @@ class NumberedLabelled:
         return (self.pick(np.concatenate([stretches[number] for number in part])) for part in plan)
 
     def training_batches(self, seed: int, batch_tokens: int, shapes: int) -> Batches[Any, LabelledBatch]:
-        """Batches of all texts, without end."""
+        """An endless stream of batches of all texts."""
         if self.conversations is None:
             return SentenceBatches(self.lengths, self.pick, seed=seed, batch_tokens=batch_tokens, shapes=shapes)
         return ConversationBatches(self.conversations, self.lengths, self.pick, seed=seed, batch_tokens=batch_tokens)

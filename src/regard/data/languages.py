@@ -11,17 +11,17 @@ import numpy.typing as npt
 from regard.data.characters import HASHES, LONGEST_GRAM, Characters
 
 COMMON = 1000
-"""Most frequent n-grams of each order that make a profile."""
+"""Number of most frequent n-grams of each order in a profile."""
 PROFILED = 5000
-"""Lines of a text, at most, from which its profile is made."""
+"""Maximum number of lines from which a profile is made."""
 _LEAST_CHARACTERS = 3000
-"""Of a text whose profile is to be trusted."""
+"""Minimum size of a text for a reliable profile."""
 _USUAL = 0.2
-"""Share of a text that its own common n-grams must cover; if 4-grams do not (Chinese), shorter ones are taken."""
+"""Share of a text that its own common n-grams must cover; if 4-grams do not (Chinese), shorter ones are used."""
 _CONTRASTED = (1, 2, 3)
 """Orders of the n-grams by which two languages are told apart. Longer ones show the topic too."""
 _CLIPPED = 3.0
-"""Nats that one n-gram can say, so that few of them do not outweigh a line."""
+"""Maximum evidence of one n-gram in nats, so that a few do not outweigh the rest of a line."""
 
 Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Hashes of n-grams, and how often each occurs."""
@@ -34,9 +34,9 @@ class Language:
     counts: tuple[Counts, ...]
     """The most frequent n-grams of the orders 1, 2, …"""
     totals: tuple[int, ...]
-    """How many n-grams of each order the text has."""
+    """Number of n-grams of each order in the text."""
     order: int
-    """That of the n-grams by which a text is known to be in this language."""
+    """Order of the n-grams that identify this language."""
     usual: float
     """Share of the n-grams of further text from the same source that are among the common ones."""
 
@@ -80,14 +80,14 @@ class Language:
 
 
 class Contrast:
-    """By which n-grams two languages differ."""
+    """The n-grams by which two languages differ."""
 
     def __init__(self, one: Language, other: Language) -> None:
         self._ratios = [_ratios(one, other, order).astype(np.float32) for order in _CONTRASTED]
 
     def of(self, text: Characters) -> npt.NDArray[np.float64]:
-        """For each line how much more probable it is in the first language than in the second: the mean log-likelihood
-        ratio of an n-gram, in nats. Between English and German, for example, one line in a hundred has the wrong
+        """For each line the mean log-likelihood ratio of its n-grams in nats: how much more probable it is in the first
+        language than in the second. Between English and German, for example, one line in a hundred has the wrong
         sign."""
         values = np.zeros(len(text.codes) - LONGEST_GRAM + 1, dtype=np.float32)
         for order, ratios in zip(_CONTRASTED, self._ratios, strict=True):
@@ -103,7 +103,7 @@ def _ratios(one: Language, other: Language, order: int) -> npt.NDArray[np.float6
         frequency = np.zeros(HASHES)
         frequency[grams] = times / language.totals[order - 1]
         frequencies.append(frequency)
-        # One that is not kept is rarer than the rarest that is.
+        # An n-gram outside the profile is rarer than the rarest one in it.
         floors.append(times.min() / language.totals[order - 1] / 2)
     known = (frequencies[0] > 0) | (frequencies[1] > 0)
     logs = [np.log(np.maximum(each, floor)) for each, floor in zip(frequencies, floors, strict=True)]

@@ -1,4 +1,4 @@
-"""Batches of sentences some of whose words are to be guessed: masked ones, or each after those before it."""
+"""Batches of sentences with words to predict: masked ones, or each from those before it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,16 +19,16 @@ from regard.tokens.vocabulary import UNKNOWN
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Sentences as a model reads them, and the words to be guessed. There may be empty rows after those of the
-    examples, to fill a shape."""
+    """Sentences as a model reads them, and the words to predict. There may be empty rows after those of the examples,
+    to fill a shape."""
 
     sentences: Sentences
     words: Int[Tensor, "B S"]
-    """As they are written, by number."""
+    """The original words, by number."""
     wanted: Bool[Tensor, "B S"]
-    """True for the words to be guessed."""
+    """True for the words to predict."""
     count: int
-    """Number of words to be guessed: the normalizer of the summed loss."""
+    """Number of words to predict: the normalizer of the summed loss."""
     examples: tuple[int, ...]
     """Index of each row in the corpus; empty rows have none."""
 
@@ -55,19 +55,19 @@ class MaskedBatch:
 
 
 def mask(sentences: Sentences, masked: Bool[Tensor, "B S"]) -> Sentences:
-    """Sentences in which some words are read as unknown ones without a spelling."""
+    """Sentences with some words replaced by UNKNOWN and without their spelling."""
     forms = None if sentences.forms is None else sentences.forms.masked_fill(masked, 0)
     return replace(sentences, tokens=sentences.tokens.masked_fill(masked, UNKNOWN), forms=forms)
 
 
 @dataclass(frozen=True)
 class Masking:
-    """Which words are to be guessed, and which of these are masked: a function of (seed, epoch, example, place)."""
+    """Selects the words to predict, and those of them to mask: a function of (seed, epoch, example, place)."""
 
     guessable: int
-    """Words from this number on are never to be guessed, and neither are unknown ones."""
+    """Words from this number on are never predicted, and neither are unknown ones."""
     share: float | None
-    """Share of words to be guessed; None for all of them, each from those before it."""
+    """Share of words to predict; None for all of them, each from those before it."""
     kept: float = 0.0
     """Share of these that are not masked."""
     seed: int = 0
@@ -99,7 +99,7 @@ class Masking:
 
 
 class MaskedBatches(SentenceBatches[MaskedBatch]):
-    """Training batches without end, with other words to be guessed in each epoch."""
+    """An endless stream of training batches, with different words to predict in each epoch."""
 
     def __init__(
         self, numbered: NumberedSentences, masking: Masking, *, seed: int, batch_tokens: int, shapes: int = 0

@@ -1,8 +1,8 @@
-"""Several pairs in one row, one after another, so that hardly anything is padding (Krell et al. 2021).
+"""Several pairs packed into one row, so that there is hardly any padding (Krell et al. 2021).
 
-Rows have one of very few widths, so that batches have one of very few shapes; which sequence of its row a token
-belongs to, and its place there, come with the batch, and a model that packs lets no sequence see another. Pairs need
-not be sorted by length for it: a batch is a random sample of the corpus.
+Rows have one of very few widths, so that batches have one of very few shapes. A batch has each token's sequence within
+its row and its position there, and a model that supports packing hides other sequences. Pairs need not be sorted by
+length: a batch is a random sample of the corpus.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from regard.tokens.vocabulary import BEGIN, END, PAD
 
 @dataclass(frozen=True)
 class Layout:
-    """Which sequence of its row each token belongs to, and its place in it.
+    """The sequence of its row that each token belongs to, and its position in it.
 
-    Padding belongs to none of a source (−1); that of a target, which comes last, so that nothing sees it, to the first.
+    Padding of a source has sequence −1; that of a target has 0, as it comes last, where causal attention hides it.
     """
 
     sequence: Int[Tensor, "B T"]
@@ -53,7 +53,7 @@ class PackedSequences(Padded):
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Which pairs stand in which row of a batch, and its shape."""
+    """The pairs in each row of a batch, and its shape."""
 
     pairs: Indices
     """Row by row."""
@@ -70,15 +70,15 @@ _SOURCE, _GIVEN, _WANTED, _OWN, _TARGET = 0, 1, 2, 3, 5
 
 @dataclass(frozen=True)
 class PackedBatch(PairBatch):
-    """Pairs of which several stand in a row; `lengths` of source and target are those of whole rows.
+    """Several pairs per row; `lengths` of source and target are those of whole rows.
 
     All its tensors are parts of two, so that it can be sent as a whole.
     """
 
     tables: Int[Tensor, "B 7 T"]
-    """Tokens of the source, those given and those wanted; sequences and places of the source, and of the target."""
+    """Tokens of source, `given` and `wanted`; sequences and positions of the source, and of the target."""
     lengths: Int[Tensor, "B 3"]
-    """Of the source, of what is given and of what is wanted."""
+    """Of source, `given` and `wanted`."""
     ends: tuple[int, ...]
     """Where the pairs of each row end in `examples`."""
     wide: bool
@@ -86,9 +86,9 @@ class PackedBatch(PairBatch):
 
     @classmethod
     def pack(cls, sources: Rows, targets: Rows, examples: Indices, packed: PackedRows) -> Self:
-        """A batch of the tokens of pairs, without special tokens, of which `packed` says which go where.
+        """A batch of pairs of tokens, without special tokens, arranged by `packed`.
 
-        An empty row has an empty source, for attention to have something to look at, and nothing is wanted of it.
+        An empty row has an empty source, so that attention has something to attend to, and no targets.
         """
         count, width = packed.shape
         tables, lengths = np.full((count, 7, width), PAD, dtype=np.int64), np.zeros((count, 3), dtype=np.int64)

@@ -1,6 +1,6 @@
 """Parallel text from files: two files of lines, or one of tab-separated values or JSON Lines; each may end in `.gz`.
 
-How lines are told apart: `regard.disk`.
+Lines are split by `regard.disk`.
 """
 
 import json
@@ -17,20 +17,20 @@ from regard.errors import DataError, counted, one_of
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A pair as it stands in the files, at its line."""
+    """A pair in the files, with its line."""
 
     line: int
     source: str
     target: str
     invalid: str = ""
-    """Where and what is not valid UTF-8; those bytes are U+FFFD in the text."""
+    """Place and content of invalid UTF-8; those bytes are U+FFFD in the text."""
     tag: str = ""
-    """Of the corpus it belongs to, if there are several."""
+    """The tag of its corpus, if there are several."""
 
 
 @dataclass
 class PairFiles:
-    """One or two files that hold pairs. Reading can be repeated; what is wrong is raised with file and line."""
+    """One or two files of pairs. They can be read repeatedly; errors have file and line."""
 
     paths: Sequence[str]
     source_field: str = "source"
@@ -61,7 +61,7 @@ class PairFiles:
         return self._read()
 
     def place(self, line: int, side: int = 0) -> str:
-        """Where the source (0) or target (1) of a pair stands, for a message."""
+        """The place of the source (0) or target (1) of a pair, for messages."""
         return f"{self.files[side if len(self.files) > 1 else 0].path}:{line}"
 
     def _two_files(self) -> Iterator[Record]:
@@ -92,7 +92,7 @@ class PairFiles:
             yield Record(number, source, target, problem)
 
     def _columns(self) -> tuple[int, int] | None:
-        """The columns of a .tsv that are named; None if none is."""
+        """The source and target columns of a .tsv named in the settings; None if none is."""
         fields = {"data.source_field": self.source_field, "data.target_field": self.target_field}
         if list(fields.values()) == ["source", "target"]:
             return None
@@ -146,7 +146,7 @@ def both_sides(columns: Sequence[str], where: str) -> tuple[str, str]:
 
 
 def _fields(record: dict[str, Any], prefix: str = "", depth: int = 4) -> dict[str, Any]:
-    """The fields of a record by their names; of one that holds others, those, with its name and a dot before theirs."""
+    """The fields of a record by name; nested fields have dotted names."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         is_nested = isinstance(value, dict) and value and depth

@@ -1,4 +1,4 @@
-"""From the corpus a recipe names to token pairs on disk: checked, cleaned as the settings say, tokenized, counted."""
+"""Prepares the corpus of a recipe as token pairs on disk: checked, cleaned as the settings say, tokenized, counted."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ _FILES = {"train", "dev", "test"}
 _NAMES = ("source", "target")
 
 GivenTokenizers = tuple[Tokenizer | None, Tokenizer | None]
-"""Those of source and target that another model brings."""
+"""Tokenizers of source and target from another model."""
 
 OnProgress = Callable[[str, int], None]
 """Called with the current activity and the number of texts done so far."""
@@ -60,15 +60,15 @@ class PreparedPairs:
     """The corpus as it was given; development and test pairs are never dropped or cut."""
     tokenizers: Tokenizers
     report: Report
-    """What was found and done, to be shown before training starts."""
+    """Findings and what was done about them, shown before training starts."""
     fingerprint: str
-    """A name for the data and the settings they were prepared with: as long as it is the same, so are the batches."""
+    """Identifies the data and their settings: equal fingerprints mean equal batches."""
     recipe: TranslationRecipe
-    """As it was given, but with the settings of given tokenizers where these are others."""
+    """The recipe, with the settings of the given tokenizers."""
     cache: Path
     """The folder that holds the token pairs."""
     languages: dict[str, Languages]
-    """Those of the training text, by tag, where it is read from files and there is enough of it."""
+    """The languages of the training text, by tag, if it is from files and long enough."""
 
 
 def prepare(
@@ -79,9 +79,9 @@ def prepare(
 ) -> PreparedPairs:
     """Checks the corpus of a recipe, trains the tokenizers that are not given, and writes tokens into a cache.
 
-    The cache is a folder inside `folder`, named after everything that its content depends on, and is used again when
-    nothing of that has changed. DataError for what the settings refuse. Several processes may call this at once.
-    Given tokenizers keep what they learned; BPE dropout is what the recipe says.
+    The cache is a folder inside `folder`, named after a hash of everything that its content depends on, and is reused
+    while that is unchanged. Raises DataError for what the settings refuse. Several processes may call this at once.
+    Given tokenizers are not retrained; BPE dropout follows the recipe.
     """
     if given[0] is not None:
         _refuse_other_tags(recipe.data.tags, given[0].vocabulary.tags)
@@ -92,8 +92,7 @@ def prepare(
         sweep(folder)
         with _made(corpora, folder) as made:
             fingerprint = _fingerprint(recipe, made, given)
-            # The report in the cache names files, so that moved files are prepared again, though the batches are
-            # the same.
+            # The report in the cache has file names, so moved files are prepared again, though the batches are equal.
             cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
             if not is_whole(cache):
                 shutil.rmtree(cache, ignore_errors=True)
@@ -109,7 +108,7 @@ def prepare(
 
 
 class _Written:
-    """Pairs read from where they were written, any number of times."""
+    """Pairs read back from disk, any number of times."""
 
     def __init__(self, texts: TextPairs) -> None:
         self._texts = texts
@@ -120,8 +119,8 @@ class _Written:
 
 @contextmanager
 def _made(corpora: Corpora, folder: Path) -> Iterator[Corpora]:
-    """Generated training text made once and kept on disk for the time of the block: it is gone through several times,
-    making it costs more than reading it, and there may be more of it than memory."""
+    """Corpora whose generated training text is on disk during the block: it is iterated several times, generating it is
+    slower than reading it, and it may not fit into memory."""
     if isinstance(corpora.train, FileExamples):
         yield corpora
         return
@@ -131,13 +130,13 @@ def _made(corpora: Corpora, folder: Path) -> Iterator[Corpora]:
 
 
 def _whole(given: GivenTokenizers) -> Tokenizers | None:
-    """Those of both sides, if both are given."""
+    """The tokenizers of both sides, if both are given."""
     source, target = given
     return None if source is None or target is None else (source, target)
 
 
 def _stating(recipe: TranslationRecipe, given: GivenTokenizers) -> TranslationRecipe:
-    """The recipe with the settings of given tokenizers, so that it tells the truth about the run."""
+    """The recipe with the settings of the given tokenizers, so that it describes the run."""
     source, target = given
     own = recipe.tokens.source, recipe.tokens.target
     stated = [each if one is None else one.settings for one, each in zip(given, own, strict=True)]
@@ -166,7 +165,7 @@ def _dropping(tokenizer: Tokenizer, settings: TokenizerSettings) -> Tokenizer:
 
 
 def _fingerprint(recipe: TranslationRecipe, corpora: Corpora, given: GivenTokenizers) -> str:
-    """A name for everything that batches depend on: settings, the content of all text, and given tokenizers."""
+    """A hash of everything that batches depend on: settings, the content of all text, and given tokenizers."""
     states = [one and [one.settings.model_dump(), one.state(), *one.vocabulary.tags] for one in given]
     learned = states if any(states) else None
     facts = [_FORMAT, recipe.data.model_dump(exclude=_FILES), recipe.tokens.model_dump()]
@@ -217,14 +216,14 @@ def _build(
 
 
 def _noting_tags(some: Iterator[Record], tags: list[str]) -> Iterator[tuple[str, str]]:
-    """The texts of pairs; their tags, if they have any, are put into the list."""
+    """The texts of pairs; appends their tags, if any, to the list."""
     for record in some:
         tags += [record.tag] if record.tag else []
         yield record.source, record.target
 
 
 def _tagged(tokenizers: Tokenizers, tags: Sequence[str]) -> Tokenizers:
-    """Tokenizers that know the tags: that of the source, and if it is the same, that of the target."""
+    """Tokenizers whose source side knows the tags, and the target side too if it is shared."""
     source, target = tokenizers
     tagged = source.with_tags(list(dict.fromkeys(tags)))
     return tagged, tagged if source is target else target
@@ -250,7 +249,7 @@ def _refuse_nothing(pairs: int, report: Report) -> None:
 def _train_tokenizers(
     recipe: TranslationRecipe, texts: TextPairs, given: GivenTokenizers, on_progress: OnProgress
 ) -> Tokenizers:
-    """Tokenizers of both sides, of which those that are not given are trained."""
+    """Tokenizers of both sides; those that are not given are trained."""
     tokens = recipe.tokens
     if tokens.shared:
         both = train_tokenizer(tokens.source, Side(texts, 0, 1), lambda count: on_progress("learning tokens", count))

@@ -1,8 +1,8 @@
-"""Projective trees: those whose arcs do not cross when they are drawn above the words, the root before them.
+"""Projective trees: those whose arcs do not cross when drawn above the root and the words.
 
-A parser that can only make projective trees is trained on trees made projective: of the arcs that are not, the shortest
-is lifted to the head of its head, until none is left (Nivre and Nilsson 2005). Words whose head was changed are
-counted, as the parser is taught a wrong head for each of them.
+A parser that can only produce projective trees is trained on projectivized trees: the shortest non-projective arc is
+lifted to the head of its head, until none is left (Nivre and Nilsson 2005). Words with a changed head are counted, as
+the parser learns a wrong head for each of them.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def is_projective(heads: Int[np.ndarray, " W"] | Sequence[int]) -> bool:
 
 
 def made_projective(heads: Int[np.ndarray, " W"] | Sequence[int]) -> tuple[list[int], int]:
-    """The heads of a projective tree near a tree, and how many words have another head than before."""
+    """The heads of the projectivized tree, and the number of words whose head has changed."""
     before = _plain(heads)
     after = before.copy()
     while word := _shortest_crossed(after):
@@ -30,8 +30,8 @@ def _plain(heads: Int[np.ndarray, " W"] | Sequence[int]) -> list[int]:
 
 
 def _shortest_crossed(heads: Sequence[int]) -> int:
-    """The word whose arc is the shortest that is not projective, the first of several; 0 if all are. An arc is
-    projective if all words below it descend from its head."""
+    """The word with the shortest non-projective arc, the first of several; 0 if there is none. An arc is projective if
+    all words below it descend from its head."""
     found, length = 0, len(heads) + 1
     for word, head in enumerate(heads, start=1):
         if head == 0 or abs(word - head) >= length:

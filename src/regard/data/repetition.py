@@ -1,4 +1,4 @@
-"""Text that a machine wrote by repeating itself: one phrase over and over, one sentence for many, a block again."""
+"""Degenerate text: a phrase in a loop, one sentence paired with many, a repeated block."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 _LEAST_UNITS = 8
 _TIMES = 4
-"""How often a phrase stands in a loop, at least."""
+"""Minimum repetitions of a phrase in a loop."""
 _LONGEST_PHRASE = 20
 
 
@@ -34,14 +34,14 @@ def is_loop(text: str) -> bool:
 def repeated_beside_others(
     texts: npt.NDArray[np.int64], others: npt.NDArray[np.int64], least: int
 ) -> npt.NDArray[np.bool_]:
-    """Which pairs have a text that stands beside at least so many different texts of the other side, by hashes."""
+    """Which pairs have a text that is paired with at least `least` different texts of the other side, by hashes."""
     different = np.unique(np.stack([texts, others], axis=1), axis=0)[:, 0]
     values, counts = np.unique(different, return_counts=True)
     return np.isin(texts, values[counts >= least])
 
 
 def repeated_in_order(pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """For each pair, by hashes, the place of the same pair before it whose predecessor is the same too; -1 if none."""
+    """For each pair, by hashes, the index of an earlier equal pair whose predecessor is equal too; -1 if none."""
     order = np.argsort(pairs, kind="stable")
     before = np.full(len(pairs), -1)
     same = pairs[order[1:]] == pairs[order[:-1]]

@@ -1,4 +1,4 @@
-"""What was found in a corpus, and what happens to it."""
+"""Findings about a corpus, and what happens to them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,19 +12,19 @@ _OUTCOMES: dict[str, Outcome] = {"keep": "kept", "drop": "dropped", "cut": "cut"
 
 
 def outcome_of(remedy: str) -> Outcome:
-    """What a setting such as `drop` leads to."""
+    """The outcome of a setting such as `drop`."""
     return _OUTCOMES.get(remedy, "refused")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of doubtful thing in one part of a corpus."""
+    """One kind of problem in one part of a corpus."""
 
     kind: str
     part: str
     count: int
     what: str
-    """In words that begin with a plural, to go after the count; or the whole sentence if there is nothing to count."""
+    """Text that follows the count and begins with a plural; the whole sentence if there is nothing to count."""
     outcome: Outcome
     setting: str = ""
     """The setting that decides the outcome."""
@@ -39,7 +39,7 @@ class Finding:
         what = self.what.replace("s ", " ", 1) if self.count == 1 else self.what
         counted = f"{self.count:,} {what}" if self.count else what
         parts = [f"{self.part}: {counted}"]
-        if self.count or self.outcome != "refused":  # what cannot be read at all speaks for itself
+        if self.count or self.outcome != "refused":  # a file that cannot be read needs no outcome
             parts[0] += f": {self.outcome}{f' ({self.setting})' if self.setting else ''}"
         if self.places:
             parts.append(f"{'first ' if self.count > 1 and not self.remedy else ''}{'; '.join(self.places)}")
@@ -52,10 +52,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What every part holds and what was found in it, fit to be printed before anything starts."""
+    """The content of every part and its findings, to be printed before anything starts."""
 
     parts: dict[str, str] = field(default_factory=dict)
-    """Name of each part (train, dev, test), and how much of what it holds."""
+    """Name of each part (train, dev, test), and a description of its content."""
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     """Information that needs no action."""
@@ -66,11 +66,11 @@ class Report:
 
     def lines(self) -> list[str]:
         """For the terminal: a line for each part, for each finding, and for each note."""
-        found = [finding.line() for finding in self.findings] or ["nothing doubtful was found"]
+        found = [finding.line() for finding in self.findings] or ["no problems found"]
         return [*(f"{name}: {holds}" for name, holds in self.parts.items()), *found, *self.notes]
 
     def raise_if_refused(self) -> None:
-        """DataError with everything that the settings refuse."""
+        """Raises DataError with everything that the settings refuse."""
         if self.refused:
             raise DataError("\n".join(finding.line() for finding in self.refused))
 

@@ -2,9 +2,9 @@
 and position.
 
 A stream is cut into as many rows as a batch has, each a long stretch of the text, and batch k is the k-th segment of
-every row: so a model that carries its state on has read, in each row, everything before. Where words may not depend on
-what stands before their document or line, rows are such pieces of text: pieces of like length are read side by side,
-and those that are longer than a segment go on in the next batch.
+every row: so a model that carries its state over has read, in each row, everything before. Where words may not depend
+on text before their document or line, each row is such a piece of text: pieces of similar length are read side by side,
+and those longer than a segment continue in the next batch.
 """
 
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ GROUPS_IN_SHARD = 64
 """Groups of pieces that are sorted by length together."""
 
 SHORT_SHARE = 0.05
-"""With varying segments: how many of them are of about half the length (Merity et al. 2018)."""
+"""With varying segments: the share of those of about half the length (Merity et al. 2018)."""
 SPREAD = 5.0
 """With varying segments: standard deviation of their lengths."""
 LEAST = 5
@@ -35,7 +35,7 @@ LEAST = 5
 
 
 def first_token(context: str) -> int:
-    """What a model reads before the first word of a text: in a stream the end of a line, as before other lines."""
+    """The token before the first word of a text: in a stream the end of a line, as before other lines."""
     return END if context == "stream" else BEGIN
 
 
@@ -46,9 +46,9 @@ class Stretches:
     starts: npt.NDArray[np.int64]
     lengths: npt.NDArray[np.int64]
     spans: list[tuple[int, int]]
-    """From where to where in every row each batch goes."""
+    """Start and end of each batch within its rows."""
     turns: npt.NDArray[np.int64]
-    """How far into its stretch each row begins; at the end of the stretch it goes on from its start."""
+    """Offset at which each row begins in its stretch; at the end of the stretch it wraps around."""
 
 
 P = TypeVar("P")
@@ -72,7 +72,7 @@ class Recently(Generic[P]):
 
 
 class SegmentBatches(ABC):
-    """Batches over a text, without end; `first` stands before a text, and before a row if rows are not `joined`."""
+    """An endless stream of batches of a text; `first` precedes the text, and each row if rows are not `joined`."""
 
     def __init__(self, text: TokenText, *, first: int, joined: bool) -> None:
         if not len(text):
@@ -88,16 +88,16 @@ class SegmentBatches(ABC):
         """A group of a pass."""
 
     def passes(self, position: CorpusPosition) -> float:
-        """Passes that are over at a position, with the share of the one in progress."""
+        """Passes completed at a position, as a fraction."""
         inside = 0.0
         if position.batch:
             inside = position.batch / len(self.group(position.epoch, position.shard).spans)
         return position.epoch + (position.shard + inside) / self.groups(position.epoch)
 
     def from_position(self, position: CorpusPosition) -> Iterator[tuple[SegmentBatch, CorpusPosition]]:
-        """Batches from a position on, without end, each with the position after it.
+        """An endless stream of batches from a position on, each with the position after it.
 
-        DataError for a position that this text does not have."""
+        Raises DataError for a position that this text does not have."""
         if position.shard >= self.groups(position.epoch):
             raise DataError(no_such(position))
         if position.batch >= len(self.group(position.epoch, position.shard).spans):
@@ -204,7 +204,7 @@ class PieceSegments(SegmentBatches):
         return Stretches(self._starts[chosen], self._lengths[chosen], spans, np.zeros_like(chosen))
 
     def _plan(self, epoch: int) -> list[npt.NDArray[np.int64]]:
-        """Which pieces are read side by side: of like length within a shard, so that little is padding."""
+        """The pieces to read side by side: of similar length within a shard, so that there is little padding."""
         rng = None if self._seed is None else np.random.default_rng((self._seed, epoch))
         order = np.arange(len(self._lengths))
         order = order if rng is None else rng.permutation(order)
@@ -237,18 +237,17 @@ def training_segments(text: TokenText, data: LanguageData, *, seed: int, batch_t
 
 
 def _row_length(tokens: int, rows: int) -> int:
-    """Tokens of each row but the last, if a stream is cut into that many rows, or into as many as it has tokens."""
+    """Tokens of each row but the last, if a stream is cut into that many rows, or one per token if it has fewer."""
     return -(-tokens // min(rows, tokens))
 
 
 def rows_cut(tokens: int, rows: int) -> int:
-    """Rows that a stream is really cut into, if that many are asked for: of equal length, they may be fewer."""
+    """The actual number of rows of a stream, which may be below `rows` because they have equal length."""
     return -(-tokens // _row_length(tokens, rows))
 
 
 def reading_segments(text: TokenText, context: str, *, rows: int, segment: int) -> SegmentBatches:
-    """Batches to read a text once, which `once` gives: a stream in that many rows, pieces in as many as give as many
-    tokens."""
+    """Batches for reading a text once (see `once`): a stream in that many rows, pieces in batches of as many tokens."""
     if context == "stream":
         return StreamSegments(text, rows=rows, segment=segment)
     return PieceSegments(text, text.ends(context), batch_tokens=rows * segment, segment=segment)

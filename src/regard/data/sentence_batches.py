@@ -19,18 +19,18 @@ Lengths = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Shard:
-    """Sentences that are put into batches together."""
+    """Sentences that are batched together."""
 
     epoch: int
     examples: Indices
 
 
 class SentenceBatches(Batches[Shard, B], Generic[B]):
-    """Training batches without end. `pick` makes one of the numbers of sentences and, with `shapes`, of a shape (rows,
-    width) to fill up to.
+    """An endless stream of training batches. `pick` makes a batch from the indices of sentences and, with `shapes`,
+    a shape (rows, width) to pad to.
 
-    A batch has at most `batch_tokens` words: rows × longest sentence, padding counted. A sentence that is longer than
-    that by itself is a batch of its own.
+    A batch has at most `batch_tokens` words: rows × longest sentence, padding counted. A longer sentence is a
+    batch by itself.
     """
 
     def __init__(
@@ -71,6 +71,6 @@ class SentenceBatches(Batches[Shard, B], Generic[B]):
 
 
 def plan_sentences(lengths: Lengths, batch_tokens: int, shapes: Shapes | None = None) -> list[Indices]:
-    """Which sentences go together, given their lengths: neighbors in length, as many as the budget allows."""
+    """Groups sentences into batches by length: neighbors in length, as many as the budget allows."""
     # Pairs have an end-of-sentence mark, which sentences of words do not.
     return plan_batches(lengths - 1, lengths - 1, batch_tokens, shapes)

@@ -1,4 +1,4 @@
-"""Sentences of words as a model reads them: a number for each word, and the characters of each different one."""
+"""Sentences of words as a model reads them: an index for each word, and the characters of each distinct one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -41,13 +41,13 @@ class Sentences(Padded):
 
 @dataclass(frozen=True)
 class NumberedSentences:
-    """Many sentences, from which batches are picked without going through them word by word."""
+    """Many sentences, from which batches are picked without iterating over words."""
 
     words: Rows
     forms: Rows | None = None
-    """Each word's number among the different ones of all sentences, from 1."""
+    """Each word's index among the distinct words of all sentences, from 1."""
     spellings: Rows | None = None
-    """The characters of each of these; number 0 has none."""
+    """The characters of each distinct word; index 0 has none."""
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], vocabulary: WordVocabulary) -> Self:
@@ -67,7 +67,7 @@ class NumberedSentences:
         if self.forms is None or self.spellings is None:
             return Sentences(words.tokens, words.lengths)
         forms = pad_rows(self.forms, chosen, shape).tokens.numpy()
-        # Zero, which stands for padding, is always among them: a batch without padding has the same layout.
+        # Zero, for padding, is always among them: a batch without padding has the same layout.
         used, places = np.unique(np.append(0, forms), return_inverse=True)
         numbers = torch.from_numpy(places[1:].reshape(forms.shape))
         filled = None if shape is None else self._filled(len(used), forms.size)

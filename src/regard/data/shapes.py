@@ -1,14 +1,14 @@
 """A small set of batch shapes.
 
-A step that is captured as a graph (or compiled) is made again for every shape of batch. So rows are padded
-to one of a few widths, and each width comes with as many rows as the budget of tokens has room for.
+A step is captured as a graph (or compiled) separately for every batch shape. So rows are padded to one of a few
+widths, and each width has as many rows as fit into the token budget.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 MULTIPLE = 4
-"""Widths are multiples of this: kernels prefer that, and fewer lengths make the search quick."""
+"""Widths are multiples of this: kernels prefer that, and fewer lengths make the search fast."""
 
 Lengths = npt.NDArray[np.int64]
 
@@ -16,8 +16,8 @@ Lengths = npt.NDArray[np.int64]
 class Shapes:
     """At most `count` widths for rows of these lengths, chosen so that there is as little padding as possible.
 
-    Every length fits. Those above all widths (sampled subwords may be longer than the text they come from) have the
-    next multiple for themselves, and those above the budget, each a batch of its own, are not padded.
+    Every length fits. Those above all widths (sampled subwords may be longer than the unsampled text) get the next
+    multiple, and those above the budget, each a batch by itself, are not padded.
     """
 
     def __init__(self, lengths: npt.ArrayLike, count: int, batch_tokens: int) -> None:
@@ -45,8 +45,8 @@ class Shapes:
 
 
 def _least_padding(needed: Lengths, count: int) -> Lengths:
-    """At most `count` of the needed widths that waste least, by dynamic programming: the best choice that covers the
-    first j widths has some i < j as its last but one, and a best choice for the first i before it."""
+    """At most `count` of the needed widths with the least padding, by dynamic programming: the best choice that covers
+    the first j widths has some i < j as its last but one, and a best choice for the first i before it."""
     widths, rows = np.unique(needed, return_counts=True)
     if len(widths) <= count:
         return widths

@@ -1,4 +1,4 @@
-"""Where line n of one side belongs to line n + 1, n - 2 … of the other, because lines are missing or too many.
+"""Shifted lines: where line n of one side belongs to line n + 1, n - 2 … of the other, as lines are missing or extra.
 
 A translation is long where its source is long, and keeps digits and question marks. How well lines agree in that, in
 place and at a distance, is a log-likelihood ratio between lines that belong together and lines that do not; a shift is
@@ -25,26 +25,26 @@ LINES_AT_ONCE = 1000
 _NEAR = 5
 """Distances up to this one are always tried; farther ones where lengths suggest them."""
 _WINDOW, _FARTHEST = 512, 4096
-"""Lines whose lengths are looked for elsewhere together, and how many lines away at most."""
+"""Lines in a window whose lengths are searched for elsewhere, and the maximum distance in lines."""
 _NEIGHBORS = 101
-"""Lines around one with whose lengths its own is compared, so that text sorted by length is judged too."""
+"""Number of surrounding lines that the length of a line is compared with, so that sorted text can be checked too."""
 _KEEPS, _BELIEVED = 0.6, 20
-"""Probability that a translation keeps a mark, rather than having it as often as any other line, as far as the text
-itself does not say (German has commas where English has none); and how many lines of its own count as much as that."""
+"""Prior probability that a translation keeps a mark, rather than having it as often as any other line (German has
+commas where English has none), and the weight of this prior in lines."""
 _LEAST_EVIDENCE = 40.0
-"""Nats beyond which a stretch is shifted, after what neighbors have in common. In text that is in order, chance alone
+"""Nats beyond which a stretch counts as shifted, corrected for autocorrelation. In text that is in order, chance alone
 gave 23 at most (Tatoeba, sorted by length) and less than 12 elsewhere (`benchmarks/data_faults.py`)."""
 _LEAST_LINES, _LAGS = 20, 16
 _LASTING, _ENDING = 0.25, 5.0
-"""How long a shift is at least, as a multiple of its distance, if it lasts to the end or to another one, and if lines
-are in their place again after it. Others are passages that resemble another: messages that several programs have, or
-sorted sentences that begin alike."""
+"""Minimum length of a shift, as a multiple of its distance, if it lasts to the end or to another one, and if lines are
+in place again after it. Shorter ones are similar passages: messages that several programs have, or sorted sentences
+that begin alike."""
 _MOST_SHIFTS = 3
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What a translation keeps of each line."""
+    """Features of each line that a translation keeps."""
 
     lengths: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint8]
@@ -73,7 +73,7 @@ class Shift:
 
 
 def find_shifts(source: Outline, target: Outline) -> list[Shift]:
-    """Stretches of lines that belong to others than those beside them, first to last."""
+    """Stretches of shifted lines, first to last."""
     shared = min(len(source), len(target))
     if shared < _LEAST_LINES:
         return []
@@ -96,7 +96,7 @@ def find_shifts(source: Outline, target: Outline) -> list[Shift]:
 
 
 def _best(distance: int, agreement: "_Agreement", explained: Numbers) -> Shift:
-    """The stretch that a distance explains better than what was found so far."""
+    """The stretch that a distance explains better than the shifts found so far."""
     return Shift(distance, densest(agreement.at(distance)[: len(explained)] - explained))
 
 
@@ -184,8 +184,8 @@ def _shares(marks: npt.NDArray[np.uint8]) -> Numbers:
 
 
 def _agreement_of_marks(shares: Numbers, kept: Numbers) -> Numbers:
-    """The log-likelihood ratio of each combination of marks in a source and in a target, by the shares of the target's
-    lines that have them and by how often they are kept."""
+    """The log-likelihood ratio of each combination of marks in a source and in a target, given the shares of target
+    lines that have them and the probabilities that they are kept."""
     ratios = np.zeros((256, 256))
     for bit, share, keeps in zip(_BITS.T, shares, kept, strict=True):
         frequency = np.clip([1 - share, share], 1e-3, 1.0)
@@ -212,7 +212,7 @@ def _suggested(left: Numbers, right: Numbers) -> Iterator[int]:
 
 
 def unequal_lines(source: Path, target: Path, left: Iterable[bytes], right: Iterable[bytes]) -> str:
-    """What to tell about two files of unequal numbers of lines, with the first place where they do not go together."""
+    """A message about two files with different numbers of lines, with the first place where they do not match."""
     ours, theirs = (Outline.of(line.decode(errors="replace") for line in lines) for lines in (left, right))
     shifts = find_shifts(ours, theirs)
     shorter, longer = (source, target) if len(ours) < len(theirs) else (target, source)

@@ -1,4 +1,4 @@
-"""In which of two languages each side of each pair is: those of another text, or of the beginning of its own."""
+"""Identifies the language of each side of each pair, given two languages from another text or its own beginning."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,22 +17,22 @@ Languages = tuple[Language, Language]
 """Profiles of source and target."""
 
 _WHOLE = 40
-"""Characters from which on a line counts in full."""
+"""Minimum characters of a line that counts in full."""
 _UNLIKE = 0.4
 """Below this share of the usual likeness a text is in another language: other domains of the same language had 0.44 or
-more, 94 % of the pairs of different languages less; not Spanish and Portuguese."""
+more, 94 % of the pairs of different languages less (but not Spanish and Portuguese)."""
 _BOTH_UNLIKE = 0.7
 """Where the other side is below this too, relative to its median, the text is of another kind (names, say) rather than
 in another language."""
 _NEARER = 0.25
-"""Nats of an n-gram by which a text must be more probable in the language of the other side to be taken for it: half of
-what sentences in related languages had."""
+"""Nats per n-gram by which a text must be more probable in the language of the other side to be attributed to it: half
+of what sentences in related languages had."""
 _BEGINNING, _FIRST = 8_000, 1000
-"""Characters of each side, and pairs at most, from which the languages at the beginning of a text are known."""
+"""Characters of each side, and maximum number of pairs, that make up the beginning of a text."""
 
 
 class Sides:
-    """How near the sides of pairs are to two languages, 16 bytes a pair."""
+    """Likeness of the sides of pairs to two languages, 16 bytes per pair."""
 
     def __init__(self, languages: Languages) -> None:
         source, target = self._languages = languages
@@ -40,7 +40,7 @@ class Sides:
         self._rows: list[npt.NDArray[np.float16]] = []
 
     def add(self, sides: Sequence[Characters]) -> None:
-        """Looks at the next pairs."""
+        """Adds the next pairs."""
         likeness = [language.likeness(side) for side in sides for language in self._languages]
         nearer_target = [self._contrast.of(side) for side in sides]
         weights = [np.minimum(1.0, side.lengths / _WHOLE) for side in sides]
@@ -50,7 +50,7 @@ class Sides:
         return list(np.concatenate(self._rows).T.astype(np.float64))
 
     def _exchanged(self) -> Numbers:
-        """How much each pair speaks for being the other way round."""
+        """The evidence of each pair that its sides are swapped."""
         *_, source, target, left, right = self._columns()
         return np.asarray(((source - target) / 2 - _NEARER) * np.minimum(left, right))
 
@@ -59,7 +59,7 @@ class Sides:
         return densest(self._exchanged())
 
     def are_swapped(self) -> bool:
-        """Whether all of the pairs together seem to be the other way round."""
+        """Whether the sides seem to be swapped, over all pairs together."""
         return float(self._exchanged().sum()) > 0.0
 
     def foreign(self, side: int) -> tuple[Stretch, bool]:
@@ -77,7 +77,7 @@ class Sides:
 
 
 def beginning(texts: Sequence[tuple[str, str]]) -> Languages | None:
-    """The languages at the beginning of some pairs; None if that is too little."""
+    """The languages at the beginning of some pairs; None if there are too few."""
     lengths = np.cumsum([[len(source), len(target)] for source, target in texts[:_FIRST]], axis=0).min(axis=1)
     return languages_of(texts[: int(np.searchsorted(lengths, _BEGINNING)) + 1])
 
@@ -93,13 +93,13 @@ LANGUAGES = "languages.json"
 
 
 def write_languages(folder: Path, languages: Mapping[str, Languages]) -> None:
-    """Keeps what is known of a text's languages, so that others can be compared where the text itself is gone."""
+    """Saves the languages of a text, so that others can be compared when the text itself is gone."""
     content = {tag: [language.to_json() for language in both] for tag, both in languages.items()}
     replace_file(folder / LANGUAGES, json.dumps(content, separators=(",", ":")).encode() + b"\n")
 
 
 def read_languages(folder: Path) -> dict[str, Languages]:
-    """What is known of a text's languages; nothing where it is not kept, or cannot be read."""
+    """The saved languages of a text; empty if there are none, or they cannot be read."""
     try:
         content = parse_json((folder / LANGUAGES).read_text(encoding="utf-8"))
         return {

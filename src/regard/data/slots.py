@@ -1,4 +1,4 @@
-"""Indices of out-of-vocabulary words, by which a model that copies tells them apart.
+"""Indices of out-of-vocabulary words, by which a model that copies distinguishes them.
 
 To a tokenizer of V tokens all of them are UNKNOWN. Here a word has the index V + s, where s is a hash of the word: it
 is the same in every text, and nothing has to be learned or stored. Two words may collide; with a few hundred slots,
@@ -15,12 +15,12 @@ from regard.tokens.tokenizer import UNKNOWN_TEXT
 
 
 class Slots:
-    """Numbers unknown words, `count` numbers in all, and knows which word had a number last."""
+    """Assigns unknown words to `count` slots, and remembers the last word of each."""
 
     def __init__(self, tokenizer: Tokenizer, count: int) -> None:
         self.tokenizer, self.count = tokenizer, count
         self.beyond: list[str] = [UNKNOWN_TEXT] * count
-        """The word that had each number last."""
+        """The last word in each slot."""
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text, with unknown words numbered."""
@@ -38,6 +38,6 @@ class Slots:
 
 
 def slotted(tokenizer: Tokenizer, settings: LanguageModel) -> Tokenizer | Slots:
-    """The encoder for a model of these settings: the tokenizer, unless the model numbers unknown words."""
+    """The encoder for a model of these settings: the tokenizer, unless the model has slots for unknown words."""
     count = settings.slots if isinstance(settings, CopyingModel) else 0
     return Slots(tokenizer, count) if count else tokenizer

@@ -38,7 +38,7 @@ _FORMAT = 1
 _LINES_AT_ONCE = 4096
 _FILES = {"train", "dev", "test"}
 _UNITS = {"segment", "vary", "rotate", "context"}
-"""Settings that say how a stream is cut, and nothing about what is in it."""
+"""Settings for how a stream is cut, which do not affect its content."""
 
 OnProgress = Callable[[str, int], None]
 """Called with the current activity and the lines done so far."""
@@ -52,7 +52,7 @@ class TokenText:
     lines: npt.NDArray[np.int64]
     """Where each line ends in the stream."""
     documents: npt.NDArray[np.uint32]
-    """With which lines documents begin."""
+    """The lines that begin documents."""
 
     @classmethod
     def open(cls, folder: Path, name: str) -> Self:
@@ -77,7 +77,7 @@ class TokenText:
         return len(self.stream)
 
     def ends(self, context: str) -> npt.NDArray[np.int64]:
-        """Where each piece of text ends within which a word may depend on others; there is no empty piece."""
+        """Ends of the pieces of text within which a word may depend on others; no piece is empty."""
         if context == "stream":
             ends = np.array([len(self.stream)])
         elif context == "documents":
@@ -97,7 +97,7 @@ class PreparedText:
     tokenizer: Tokenizer
     report: Report
     fingerprint: str
-    """A name for the text and the settings it was prepared with."""
+    """Identifies the text and the settings it was prepared with."""
     cache: Path
     """The folder that holds the tokens."""
 
@@ -114,7 +114,7 @@ def prepare_text(
     try:
         sweep(folder)
         fingerprint = _fingerprint(recipe, parts, tokenizer)
-        # The report in the cache names files; moved files are prepared again, though their tokens are the same.
+        # The report in the cache has file names; moved files are prepared again, though their tokens are the same.
         cache = folder / digest_of([fingerprint, recipe.data.model_dump(include=_FILES)])
         if not is_whole(cache):
             shutil.rmtree(cache, ignore_errors=True)
@@ -183,7 +183,7 @@ def _write(
     dtype: npt.DTypeLike,
     on_progress: OnProgress,
 ) -> tuple[int, int]:
-    """Writes a text to be read by `TokenText.open`; how many tokens it has, and how many of them are unknown."""
+    """Writes a text to be read by `TokenText.open`; returns the number of its tokens, and of the unknown ones."""
     total, unknown, documents = 0, 0, array("I")
     with RaggedWriter(folder, f"{name}.tokens", dtype) as writer:
         for number, (tokens, begins) in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Where in a corpus a fault begins and ends, from how much each pair speaks for it."""
+"""Locates the begin and end of a fault in a corpus, from the evidence of each pair."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Stretch:
-    """Pairs one after another."""
+    """Consecutive pairs."""
 
     start: int
     end: int
     evidence: float
-    """Sum over its pairs; no other stretch has a higher one."""
+    """Sum over its pairs; the maximum of all stretches."""
 
     def __len__(self) -> int:
         return self.end - self.start
 
     def lies_in(self, other: "Stretch") -> bool:
-        """Whether most of its pairs are the other's too."""
+        """Whether most of its pairs are in the other stretch."""
         shared = min(self.end, other.end) - max(self.start, other.start)
         return 2 * shared > len(self)
 

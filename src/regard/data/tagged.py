@@ -11,11 +11,11 @@ from regard.recipe.names import TAGGED_CORPORA
 from regard.tokens.tag_schemes import Scheme
 
 PLACES = 3
-"""Places that a finding names."""
+"""Maximum number of places in a finding."""
 
 
 TRAINED_ON: tuple[Split, ...] = ("train", "dev")
-"""Parts that decide about the weights."""
+"""Parts that influence the weights."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class TaggedSentence:
     words: tuple[str, ...]
     tags: tuple[str, ...]
     places: Callable[[int], str] = field(default=lambda place: f"word {place + 1}", compare=False)
-    """Where a word stands, for a message."""
+    """The place of a word, for messages."""
     label: str = ""
-    """Of the sentence; empty if sentences have none."""
+    """The label of the sentence; empty if sentences have none."""
     place: str = field(default="", compare=False)
-    """Where the label stands, for a message."""
+    """The place of the label, for messages."""
 
 
 @dataclass
 class Problems:
-    """What is doubtful in a part of a corpus, counted, with the first places."""
+    """Problems in a part of a corpus, counted, with the first places."""
 
     split: Split
     counts: dict[str, int] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Problems:
             places.append(place)
 
     def finding(self, kind: str, what: str, outcome: Outcome, setting: str = "", advice: str = "") -> list[Finding]:
-        """What there is to say of a kind, if anything."""
+        """The finding of a kind, if any."""
         if kind not in self.counts:
             return []
         return [Finding(kind, self.split, self.counts[kind], what, outcome, setting, tuple(self.places[kind]), advice)]
@@ -59,13 +59,13 @@ class TaggedPart:
 
     sentences: tuple[TaggedSentence, ...]
     holds: str
-    """What it holds, in words."""
+    """A description of its content."""
     findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
 class TaggedCorpora:
-    """The parts of a corpus that a recipe names."""
+    """The parts of a corpus named in a recipe."""
 
     parts: Mapping[Split, TaggedPart]
     scheme: Scheme
@@ -76,13 +76,13 @@ class TaggedCorpora:
 
     @property
     def report(self) -> Report:
-        """What was found in the parts."""
+        """The findings of all parts."""
         holds: dict[str, str] = {name: part.holds for name, part in self.parts.items() if part.holds}
         return Report(holds, tuple(each for part in self.parts.values() for each in part.findings), self.notes)
 
     @property
     def fingerprint(self) -> str:
-        """Which text this is."""
+        """Identifies the text."""
         found = sha256()
         for split in TRAINED_ON:
             for sentence in self.sentences(split):
@@ -93,11 +93,11 @@ class TaggedCorpora:
 
 
 def load_tagged(data: TaggingData, seed: int, splits: Iterable[Split] = ("train", "dev", "test")) -> TaggedCorpora:
-    """The parts of the corpus that the settings name; the seed is for those that are generated."""
+    """The parts of the corpus named in the settings; the seed is for generated corpora."""
     found: TaggedCorpora = TAGGED_CORPORA[data.corpus](data, seed, splits)
     return found
 
 
 def check_tagged(corpus: TaggingCorpus) -> Report:
-    """What is wrong with tagged sentences, by file and line."""
+    """Problems of tagged sentences, by file and line."""
     return load_tagged(corpus.data, corpus.seed).report

@@ -25,7 +25,7 @@ class TaggedBatch:
 
     sentences: Sentences
     tags: Int[Tensor, "B S"]
-    """By number; anything at padding."""
+    """By number; arbitrary at padding."""
     labels: Int[Tensor, " B"]
     """By number; MISSING for sentences without a known one, and for rows that fill a shape."""
     count: int
@@ -62,7 +62,7 @@ class NumberedTagged:
     sentences: NumberedSentences
     tags: Rows
     labels: Indices
-    """One for each sentence; MISSING where there is none that is known."""
+    """One for each sentence; MISSING where there is none or it is unknown."""
 
     @classmethod
     def of(

@@ -75,7 +75,7 @@ class TaggedFiles:
                 yield TaggedSentence(words, tags, partial(_word_of, place), "".join(cells[2:]), place)
 
     def part(self, scheme: Scheme, known: "Known | None") -> TaggedPart:
-        """The sentences, with tags that follow the scheme; `known` is what stands in the training text, if it was
+        """The sentences, with tags that follow the scheme; `known` is what occurs in the training text, if it was
         read."""
         data, problems = self.data, self.problems
         kept: list[TaggedSentence] = []
@@ -129,7 +129,7 @@ class TaggedFiles:
 
 @dataclass(frozen=True)
 class Known:
-    """What the training text has."""
+    """Tags and labels that occur in the training text."""
 
     tags: set[str]
     labels: set[str]
@@ -144,7 +144,7 @@ def _place(block: Block, places: tuple[int, ...], word: int) -> str:
 
 
 def from_files(data: TaggingData, seed: int, splits: Iterable[Split]) -> TaggedCorpora:
-    """The parts that the settings name; a file that cannot be read is a finding."""
+    """The parts named in the settings; an unreadable file is a finding."""
     read: dict[Split, TaggedFiles] = {}
     parts: dict[Split, TaggedPart] = {}
     for split in splits:

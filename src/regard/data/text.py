@@ -1,4 +1,4 @@
-"""Running text: the lines of a language model's corpus, and what is found in them."""
+"""Running text: the lines of a language model's corpus, and findings about them."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ from regard.recipe.names import TEXT_CORPORA
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 PLACES = 3
-"""Places that a finding names."""
+"""Maximum number of places in a finding."""
 
 _HEADING = re.compile(r"\s*= (?!= )\S.*(?<! =) =\s*")
 """A heading of the first level in WikiText; those of sections have more signs on each side."""
@@ -28,13 +28,13 @@ _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass
 class Text:
-    """One part of a corpus: lines that can be gone through any number of times, each with whether a document begins
-    there. What cannot be text is raised with file and line; what is doubtful is counted on the way."""
+    """One part of a corpus: lines that can be iterated any number of times, each with whether a document begins there.
+    Invalid text is raised with file and line; problems are counted on the way."""
 
     split: Split
     data: LanguageData
     given: Sequence[str] | None = None
-    """Lines at hand, instead of those that the settings name."""
+    """Lines in memory, instead of those named in the settings."""
     found: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[str]] = field(default_factory=dict)
 
@@ -44,12 +44,12 @@ class Text:
 
     @property
     def is_there(self) -> bool:
-        """Whether the recipe names such text."""
+        """Whether the recipe has such text."""
         return self.split == "train" or self.data.has(self.split)
 
     @property
     def origin(self) -> str:
-        """What a built-in text depends on; empty for a text of the user's."""
+        """The origin of a built-in text; empty for the user's text."""
         return "" if self.given is not None or self.data.corpus not in DOCUMENTS else origin(self.data.corpus)
 
     def __iter__(self) -> Iterator[str]:
@@ -77,7 +77,7 @@ class Text:
             raise DataError(f"there is no line of text in {named}; name a file with text")
 
     def report(self) -> tuple[str, list[Finding]]:
-        """What it holds, in words, and what is doubtful in it, after one pass over it."""
+        """A description of its content, and its findings, after one pass over it."""
         for _ in self.lines():
             pass
         found = self.found
@@ -93,12 +93,12 @@ class Text:
             yield line, f"line {number}"
 
     def from_python(self) -> Iterator[tuple[str, str]]:
-        """Every line of a built-in text, and where it stands."""
+        """Every line of a built-in text, and its place."""
         lines = built_in_text(self.data.corpus, self.split)
         return ((line, f"line {number}") for number, line in enumerate(lines, start=1))
 
     def from_files(self) -> Iterator[tuple[str, str]]:
-        """Every line of the files, and where it stands."""
+        """Every line of the files, and its place."""
         for file in self.files:
             for number, raw in enumerate(file, start=1):
                 line, problem = decoded(raw, file.path, number)
@@ -144,15 +144,15 @@ class Text:
 
 
 def load_text(data: LanguageData) -> dict[Split, Text]:
-    """The parts of the corpus that the settings name; always `train`."""
+    """The parts of the corpus named in the settings; always `train`."""
     parts = {split: Text(split, data) for split in SPLITS}
     return {split: text for split, text in parts.items() if text.is_there}
 
 
 def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
-    """What is in the text that the settings name. Nothing is written; even files that cannot be read are findings.
+    """A report on the text named in the settings. Nothing is written; unreadable files are findings, too.
 
-    `unknown` is what stands for unknown words in it already, and `kind` how it is split, as the settings say."""
+    `unknown` is the marker for unknown words in the text, and `kind` how it is split, as the settings say."""
     parts: dict[str, str] = {}
     findings: list[Finding] = []
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""The texts of a corpus become tokens on disk; what is too long is dropped or cut, and counted."""
+"""Tokenizes the texts of a corpus on disk; drops or cuts those that are too long, and counts."""
 
 from array import array
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from regard.tokens import UNKNOWN, Tokenizer
 from regard.tokens.rows import Rows
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
-"""Of the source and of the target; one and the same object if they share a vocabulary."""
+"""Of source and target; the same object if they share a vocabulary."""
 
 _AT_ONCE = 4096
 """Pairs tokenized together."""
@@ -21,7 +21,7 @@ _AT_ONCE = 4096
 
 @dataclass
 class Tally:
-    """What was counted while texts became tokens, of source and target."""
+    """Counts of tokenization, for source and target."""
 
     tokens: list[int] = field(default_factory=lambda: [0, 0])
     unknown: list[int] = field(default_factory=lambda: [0, 0])
@@ -47,8 +47,8 @@ def tokenize(
     on_progress: Callable[[int], None],
     tags: Sequence[int] = (),
 ) -> Tally:
-    """Writes the tokens of texts into the folder of these texts, to be read by `TokenPairs`; the `tags` are tokens, one
-    for each source to stand before it."""
+    """Writes the tokens of texts into the folder of these texts, to be read by `TokenPairs`; the `tags` are one token
+    for each source, put before it."""
     tally, places = Tally(), array("I")
     small = max(one.size for one in tokenizers) <= np.iinfo(np.uint16).max
     with RaggedWriter(folder, "tokens", np.uint16 if small else np.uint32) as writer:

@@ -1,4 +1,4 @@
-"""The trees of a recipe's files, and what is found in them."""
+"""The trees of a recipe's files, and findings about them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from regard.recipe.parsing import ParsingCorpus, ParsingData
 
 @dataclass(frozen=True)
 class Part:
-    """The sentences of one part of a treebank that have words and a tree, and all that is wrong with the others."""
+    """The sentences of one part of a treebank that have words and a tree, and the problems of the others."""
 
     split: Split
     files: tuple[str, ...]
@@ -29,7 +29,7 @@ class Part:
 
     @classmethod
     def read(cls, data: ParsingData, split: Split) -> "Part":
-        """What the files hold. That one cannot be read is a finding, too."""
+        """The content of the files; an unreadable file is a finding, too."""
         files = tuple(getattr(data, split))
         sentences: list[Sentence] = []
         problems: list[Problem] = []
@@ -54,7 +54,7 @@ class Part:
 
     @property
     def holds(self) -> str:
-        """What it holds, in words."""
+        """A description of its content."""
         sizes = f"{counted(len(self.sentences), 'sentence')} in {', '.join(self.files)}, {counted(self.words, 'word')}"
         return f"{sizes}, {counted(len(self.relations), 'relation')}"
 
@@ -64,7 +64,7 @@ class Part:
         return Counter(relation for sentence in self.sentences for relation in sentence.relations)
 
     def findings(self, malformed: str, known: set[str]) -> Iterator[Finding]:
-        """What is doubtful; `known` are the relations of the training text."""
+        """The findings; `known` are the relations of the training text."""
         if self.unreadable:
             yield Finding("unreadable", self.split, 0, self.unreadable, "refused")
         is_train = self.split == "train"
@@ -87,7 +87,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Treebank:
-    """The parts of a treebank that a recipe names."""
+    """The parts of a treebank named in a recipe."""
 
     data: ParsingData
     parts: dict[Split, Part]
@@ -109,12 +109,12 @@ class Treebank:
         return Report(holds, tuple(found), tuple(notes))
 
     def sentences(self, split: Split) -> tuple[Sentence, ...]:
-        """The sentences of a part; none if it is not named."""
+        """The sentences of a part; empty if it is not in the recipe."""
         return self.parts[split].sentences if split in self.parts else ()
 
     @property
     def fingerprint(self) -> str:
-        """Which text this is, for training and validation."""
+        """Identifies the text for training and validation."""
         found = sha256()
         learned_from: tuple[Split, ...] = ("train", "dev")
         for split in learned_from:
@@ -125,7 +125,7 @@ class Treebank:
 
 
 def _crossing(part: Part) -> str:
-    """How many trees have crossing arcs, and what a parser that finds none of these loses by that."""
+    """How many trees have crossing arcs, and how many heads projectivization changes."""
     moved = [count for sentence in part.sentences if (count := made_projective(sentence.heads)[1])]
     if not moved:
         return ""
@@ -137,5 +137,5 @@ def _crossing(part: Part) -> str:
 
 
 def check_treebank(corpus: ParsingCorpus) -> Report:
-    """What is wrong with the files of a recipe."""
+    """Problems of the files of a recipe."""
     return Treebank.read(corpus.data).report

@@ -1,4 +1,4 @@
-"""Sentences with their trees as a parser learns from them."""
+"""Batches of sentences with their trees, for training a parser."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from torch import Tensor
 from regard.data.sentences import Sentences
 
 UNSEEN = -1
-"""A relation that the training text does not have."""
+"""A relation that does not occur in the training text."""
 
 
 @dataclass(frozen=True)
 class TreeBatch:
-    """A batch of sentences with the head and the relation of each word; padding has any."""
+    """A batch of sentences with the head and the relation of each word; arbitrary at padding."""
 
     sentences: Sentences
     heads: Int[Tensor, "B S"]

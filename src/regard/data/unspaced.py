@@ -1,4 +1,4 @@
-"""Text without blanks that is to be split into words at blanks."""
+"""Text without spaces that would be split into words at spaces."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -7,11 +7,11 @@ from regard.data.report import Finding
 from regard.tokens.segmentation import has_no_blanks, main_script
 
 LOOKED_AT = 1000
-"""Texts from the beginning that decide."""
+"""Number of texts, from the beginning, that are checked."""
 
 
 def find_unspaced(texts: Iterable[str], kind: str, setting: str) -> tuple[Finding, ...]:
-    """A finding if most texts have no blanks between words, but `kind`, the value of `setting`, needs them."""
+    """A finding if most texts have no spaces between words, but `kind`, the value of `setting`, needs them."""
     language = _without_blanks(texts) if kind == "words" else ""
     what = (
         f'the text is {language} without blanks, but {setting} = "words" splits at blanks, so that whole '
@@ -31,7 +31,7 @@ def find_unspaced_words(texts: Iterable[str]) -> tuple[Finding, ...]:
 
 
 def _without_blanks(texts: Iterable[str]) -> str:
-    """The language or script of most texts, if they have no blanks between words."""
+    """The language or script of most texts, if they have no spaces between words."""
     some = list(islice(texts, LOOKED_AT))
     script = main_script(some)
     if not script or 2 * sum(map(has_no_blanks, some)) < len(some):

@@ -29,7 +29,7 @@ ALIGNED, PIECE = 256, 20 * 2**20
 """Buffers are aligned to multiples of ALIGNED elements and allocated together in pieces of up to PIECE bytes: torch's
 allocator wastes a large part of pieces under half that size."""
 MOST = 4096
-"""Maximum number of graphs of a model. When there are more, all are dropped: the texts have changed their nature."""
+"""Maximum number of graphs of a model. When there are more, all are dropped, as the texts have changed."""
 
 FAILURES = 3
 """After this many failed captures all steps are eager."""
@@ -117,8 +117,8 @@ class CapturedStepping(Stepping):
 
     `capture` records some work as a graph, without running it, and returns the function that replays it. Without
     `capture` steps run eagerly in the same shapes. `warm_up` runs some work eagerly before its first capture. With
-    `patient` a step is captured when it comes a second time: in a long text each may have a shape of its own, and to
-    capture them all costs more than it saves if no other text follows.
+    `patient` a step is captured when its shape comes a second time: in a long text each step may have a new shape, and
+    capturing them all costs more than it saves if no other text follows.
     """
 
     def __init__(

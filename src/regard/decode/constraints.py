@@ -1,4 +1,4 @@
-"""What may be generated: no special tokens, forced prefixes, no repeated n-grams, minimum and maximum lengths."""
+"""Constraints on outputs: no special tokens, forced prefixes, no repeated n-grams, minimum and maximum lengths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ NEVER = (PAD, BEGIN)
 
 
 def never_written(settings: Decoding) -> tuple[int, ...]:
-    """The tokens that no output has, however likely the model finds them."""
+    """The tokens that are never generated, however likely."""
     return (*NEVER, UNKNOWN) if settings.unknown == "forbid" else NEVER
 
 

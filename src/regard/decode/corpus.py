@@ -19,7 +19,7 @@ from regard.models.generator import Generator
 from regard.recipe import Decoding
 
 FEW = 256
-"""Tokens of all sources, ends included, that are translated sooner than kernels for CPUs are loaded."""
+"""Up to this many source tokens, END included, translating takes less time than loading kernels for CPUs."""
 
 OnProgress = Callable[[int, int], None]
 """Called after each batch with the number of examples done and their total."""
@@ -60,7 +60,7 @@ def decode_all(
             with plain_ways(few):
                 return decode_batch(writer, batch, settings, limits, forced, examples, steppings[worker])
 
-        # By the size of the work alone, so that the same call always gives the same bits.
+        # Depends only on the amount of work, so that the same call always gives the same bits.
         few = sum(map(len, sources)) + len(sources) <= FEW
 
         fit = partial(steppings[0].fit, sources=len(sources), workers=len(steppings))

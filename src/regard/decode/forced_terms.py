@@ -2,7 +2,7 @@
 hypotheses with the same number of missing tokens a share of the beam, so that those which have begun to satisfy the
 terms are not crowded out by those which have not.
 
-A hypothesis goes on only while the missing tokens fit within the length limit, and END may follow only when none are
+A hypothesis continues only while the missing tokens fit within the length limit, and END may follow only when none are
 missing: every output contains every term, even if it is unfinished. Forced prefixes come first; terms in them count.
 
 Hypotheses are selected on the host, with lists: few texts have forced terms, and the model's work, which is batched,
@@ -47,7 +47,7 @@ class Partial:
 
     @property
     def needs(self) -> int:
-        """How many tokens are missing at least."""
+        """Minimum number of missing tokens."""
         return sum(map(len, self.lacking)) - self.begun
 
     def wanted(self) -> set[int]:

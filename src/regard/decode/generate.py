@@ -36,7 +36,7 @@ def go_on(
 ) -> Iterator[int]:
     """Yields the next `tokens` tokens after the given ones, of which there must be at least one.
 
-    Tokens in `never` are not generated. After END the text goes on, or a new one starts with `begin` if that is given.
+    Tokens in `never` are not generated. After END the text continues, or a new one starts with `begin` if given.
     A draw depends on the seed, the sample's number and the position. A session keeps its prepared copies and graphs for
     the next text; `stepping` defaults to the fastest one available.
     """
@@ -55,7 +55,7 @@ def go_on(
                 # The only place where the host waits for the device.
                 found: list[int] = text.written[0, done : done + count].tolist()
             if begin is not None and END in found:
-                # What was written after it is dropped.
+                # Tokens generated after it are dropped.
                 found = found[: found.index(END) + 1]
                 text = text.beginning(begin, done + len(found))
             done += len(found)
@@ -64,18 +64,18 @@ def go_on(
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is being written: what a step is given, and what it makes."""
+    """A text being generated: both the input and the result of a step."""
 
     unread: Int[Tensor, "1 n"]
     """Tokens that the model reads next."""
     state: State | None
-    """None before anything was read."""
+    """None before any token was read."""
     written: Int[Tensor, "1 room"]
     place: Int[Tensor, " 1"]
-    """How many tokens are written; a tensor, so that one graph can serve all places."""
+    """Number of tokens generated; a tensor, so that one graph serves all positions."""
     never: Int[Tensor, " M"]
     drawing: Sampling | None
-    """None if the likeliest tokens are taken."""
+    """None for greedy search."""
 
     @classmethod
     def of(
@@ -94,13 +94,13 @@ class Text:
         return cls(unread[None], None, unread.new_zeros(1, room), unread.new_zeros(1), hidden, drawing)
 
     def beginning(self, token: int, place: int) -> Self:
-        """A new text that begins with a token, at a place of what is written."""
+        """A new text that begins with a token, at a position of the output."""
         numbers = self.place.new_tensor([token, place])
         return replace(self, unread=numbers[None, :1], state=None, place=numbers[1:])
 
 
 def step(model: Generator, text: Text) -> Text:
-    """Reads what is unread, and writes one token."""
+    """Reads the unread tokens, and generates one."""
     state = text.state
     if state is None:
         nothing = text.unread[:, :0]
@@ -114,18 +114,18 @@ def step(model: Generator, text: Text) -> Text:
 def allowed_log_probs(
     model: Generator, features: Float[Tensor, "1 n E"], state: State, never: Int[Tensor, " M"]
 ) -> Float[Tensor, "1 1 V"]:
-    """Log-probabilities of the next token, of those that are not in `never`."""
+    """Log-probabilities of the next token, with those in `never` excluded."""
     logits = model.readout_of(state).logits(features[:, -1:]).float()
     return logits.index_fill(-1, never, -torch.inf).log_softmax(-1)
 
 
 def drawing_of(settings: LanguageDecoding, sample: int, tokens: int, device: torch.device) -> Sampling | None:
-    """How up to `tokens` tokens are drawn; None if the likeliest are taken."""
+    """The sampling of up to `tokens` tokens; None for greedy search."""
     return None if settings.method == "greedy" else Sampling.of(settings, [sample], 1, tokens, device)
 
 
 def choose(log_probs: Float[Tensor, "1 1 V"], drawing: Sampling | None, place: Int[Tensor, " 1"]) -> Int[Tensor, " 1"]:
-    """The token at a place of what is generated."""
+    """The token at a position of the output."""
     if drawing is None:
         return log_probs[0].argmax(-1)
     here = replace(drawing, uniform=drawing.uniform.index_select(1, place))

@@ -53,7 +53,7 @@ class Sampling:
 
     @classmethod
     def of(cls, settings: Drawing, examples: Sequence[int], samples: int, positions: int, device: torch.device) -> Self:
-        """For `samples` searches of each example, of up to so many positions."""
+        """For `samples` searches of each example, with up to `positions` positions."""
         uniform = uniform_numbers(settings.seed, examples, samples, positions).to(device)
         # Captured steps depend on the settings, but not on the seed, whose numbers are drawn.
         return cls(settings.model_copy(update={"seed": 0}), uniform)

@@ -1,10 +1,10 @@
 """One decoding loop for greedy search, beam search and sampling.
 
 Each example is a search with up to `beam` live hypotheses. At every step the likeliest continuations of all of them
-are ranked: those that end with END and are among the best `beam` are finished, and the best `beam` of the others go on.
-A search is over when
+are ranked: those that end with END and are among the best `beam` are finished, and the best `beam` of the others
+continue. A search is over when
 
-- no hypothesis goes on: the length limit is reached, or every continuation is forbidden; or
+- no hypothesis continues: the length limit is reached, or every continuation is forbidden; or
 - no live hypothesis can still beat the worst of the `n_best` best finished ones (see `Ranking.bound`); or
 - `beam` hypotheses have finished, even if a better one is live.
 
@@ -126,7 +126,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class SearchStepper:
-    """A model, and how its outputs are searched."""
+    """A model and the settings of its search."""
 
     model: Generator
     ranking: Ranking

@@ -52,7 +52,7 @@ def search_tree(model: Generator, source: Padded, settings: Decoding, prefix: Se
         first = torch.zeros(1, dtype=torch.long, device=source.tokens.device)
         finished = not bool(searches.finished.empty)
         (outputs,) = searches.lists(first, ranking, settings.beam, finished)
-    # While a forced prefix is read token by token, it is all there is.
+    # While a forced prefix is read token by token, there are no other hypotheses.
     forced = {tokens: total for tokens, total in kept.items() if len(tokens) >= len(prefix)}
     ends = {(*one.tokens, END): one.log_prob for one in outputs if one.finished}
     return SearchTree((forced or kept) | ends, [*ends])
@@ -62,8 +62,8 @@ def search_tree(model: Generator, source: Padded, settings: Decoding, prefix: Se
 def next_tokens(
     model: Generator, source: Padded, given: Int[Tensor, "1 n"], count: int, never: Sequence[int] = ()
 ) -> dict[int, float]:
-    """The likeliest tokens after BEGIN and what was written, best first, with their probabilities; without those that
-    are never written."""
+    """The likeliest tokens after BEGIN and the given ones, best first, with their probabilities; without those that are
+    never generated."""
     with evaluating(model):
         features, state = model.advance(given, model.start(source, given.shape[1]))
         chances = model.readout_of(state).logits(features[:, -1])[0].float().softmax(-1)

@@ -1,4 +1,4 @@
-"""Looking: where a model attends, as numbers, alignments and pictures.
+"""Inspection: where a model attends, as numbers, alignments and pictures.
 
     seen = model.inspect("Das ist ein Haus .")                            # an Inspection: named, labelled arrays
     seen.save("look.png")                                                 # SVG, PDF, HTML and JSON too

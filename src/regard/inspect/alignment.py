@@ -31,7 +31,7 @@ class WordWeights:
     blocks: Sequence[int] | None = None
     """For each source word its block: words that share a token have one weight, and are linked together."""
     chosen: Links | None = None
-    """The links themselves, where they were found otherwise than by the largest weight."""
+    """The links themselves, if they were not found by the largest weight."""
 
 
 def fold(
@@ -40,12 +40,11 @@ def fold(
     source_words: Sequence[int | None],
     counts: tuple[int, int] = (0, 0),
 ) -> WordWeights:
-    """Weights between words from weights between their pieces.
+    """Word-to-word weights from weights between their pieces.
 
-    A source word gets the sum of what its pieces got; a target word looks where its pieces look on average
-    (Clark et al. 2019), so a target word's weights and its `elsewhere` still sum to what a row summed to.
-    Words are 0 … the largest index given, or as many of target and source as `counts` says if these are more; one that
-    has no piece gets zeros.
+    Weights to the pieces of a source word are summed, those from the pieces of a target word averaged (Clark et al.
+    2019), so a target word's weights and its `elsewhere` still sum to what a row summed to. The number of words is the
+    largest index plus one, or that in `counts` (target, source) if it is larger; a word without pieces gets zeros.
     """
     if weights.shape != (len(target_words), len(source_words)):
         raise UsageError(
@@ -102,14 +101,14 @@ def reverse(links: Collection[tuple[int, int]]) -> Links:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What a model says of the links between the words of one pair, in one direction or in both."""
+    """A model's weights for the links between the words of one pair, in one direction or in both."""
 
     forward: WordWeights
     """Of each target word over the source words."""
     backward: WordWeights | None = None
     """Of each source word over the target words."""
     score: float | None = None
-    """How well the two texts fit, as the mean log-probability of a word, if that was asked for."""
+    """How well the two texts fit, as the mean log-probability of a word, if requested."""
 
     @property
     def probabilities(self) -> Float[np.ndarray, "T S"]:
@@ -120,11 +119,11 @@ class Alignment:
 
     @property
     def directions(self) -> tuple[Links, Links]:
-        """The links of each direction by itself; none of a direction that is not there."""
+        """The links of each direction by itself; empty for a missing direction."""
         return link(self.forward), frozenset() if self.backward is None else reverse(link(self.backward))
 
     def links(self, joining: Joining = GROW_DIAG) -> Links:
-        """The links of both directions, joined; those of one direction, if there is but one."""
+        """The links of both directions, joined; those of the only direction if there is one."""
         if self.backward is None:
             return link(self.forward, joining.threshold or 0.0)
         if joining.method == "by-probability":

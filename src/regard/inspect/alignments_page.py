@@ -30,7 +30,7 @@ class ShownPair:
     target: Sequence[str]
     alignment: Alignment
     links: Links
-    """Those that were chosen; `alignment` has the links of each direction and all probabilities."""
+    """The chosen links; `alignment` has the links of each direction and all probabilities."""
 
 
 def save_alignments_page(
@@ -70,6 +70,6 @@ def _shown(pair: ShownPair, gold: GoldLinks | None) -> dict[str, object]:
         "backward": sorted(backward),
         "sure": sorted(gold.sure) if gold else [],
         "possible": sorted(gold.possible - gold.sure) if gold else [],
-        # Of a pair with an empty side it is infinite, which JSON does not have.
+        # The score of a pair with an empty side is infinite, which JSON cannot express.
         "score": score if score is not None and math.isfinite(score) else None,
     }

@@ -1,4 +1,4 @@
-"""One attention step by step: what is compared with what, the scores, the weights, and what they mix.
+"""One attention step by step: queries and keys, scores, weights, values and context.
 
     steps = model.attention_steps("3. März 2021")            # an Inspection, of a translator
     steps["scores"].values[0, 2]                              # of the third output to each token of the source
@@ -26,8 +26,8 @@ DOT, ADDITIVE = "query × key, summed over the units", "energy × tanh(query + k
 
 
 def attention_of(model: nn.Module, layers: tuple[str, ...], layer: str | None = None) -> tuple[str, Attention]:
-    """The attention that a layer's weights come from, by the name of their tap; the last one without a name. With it,
-    the name before those of its taps."""
+    """The attention module behind a layer's weights, given the name of their tap (by default the last layer), and the
+    prefix of its taps' names."""
     if not layers:
         raise UsageError("this model never looks at its source: it has no attention to show step by step")
     if layer is not None and layer not in layers:
@@ -52,7 +52,7 @@ def followed_layers(model: nn.Module, layers: tuple[str, ...]) -> list[str]:
 
 @torch.no_grad()
 def as_compared(score: Score, arrays: dict[str, Array]) -> tuple[dict[str, Array], str]:
-    """The arrays with queries as the score compares them, and how it does, if that is a sum over units."""
+    """The arrays with queries as the score compares them, and its formula if it is a sum over units."""
     query, device = arrays["query"], next((each.device for each in score.parameters()), torch.device("cpu"))
     given = torch.from_numpy(query.values).to(device)
     if isinstance(score, DotScore):

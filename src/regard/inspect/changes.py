@@ -1,4 +1,4 @@
-"""Changes of attention and gates that can be named, shown and made again.
+"""Changes of attention and gates that can be named, shown and repeated.
 
     changes = [
         Silence("encoder.layers.0.attention.weights", head=2),
@@ -8,8 +8,8 @@
         seen = model.inspect("3. März 2021", "2021-03-03")
 
 A change names a tap, or several by a pattern. Positions are counted from the first that passes the tap in the block, so
-what has positions belongs around one run: for a translator, around `inspect` with a given target. Rows of attention
-that were changed sum to what they summed to, except for those of a silenced head, and what had no weight gets none.
+a change with positions belongs around one run: for a translator, around `inspect` with a given target. Changed rows of
+attention keep their sums, except for those of a silenced head, and keys without weight stay without.
 """
 
 from abc import ABC, abstractmethod
@@ -40,11 +40,11 @@ class Change(ABC):
 
     @classmethod
     def suits(cls, axes: tuple[str, ...]) -> bool:
-        """Whether a tap with these axes can be changed so."""
+        """Whether this change applies to a tap with these axes."""
         return len(axes) == 3 and axes[0] == "row"
 
     def __repr__(self) -> str:
-        """The call that makes it, without what is left as it is."""
+        """The call that makes it, without arguments at their defaults."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "tap"}
         plain = {field.name: field.default for field in fields(self)}
         named = [f"{name}={value!r}" for name, value in given.items() if value != plain[name]]
@@ -74,11 +74,11 @@ class ChangeAttention(Change):
 
     @abstractmethod
     def weights(self, old: Tensor) -> Tensor:
-        """The new weights of the chosen heads and queries ("row head query key"); all that is zero may be masked."""
+        """The new weights of the chosen heads and queries ("row head query key"); zero weights may be masked."""
 
 
 class Silence(ChangeAttention):
-    """Attention to nothing: the head adds nothing to its layer."""
+    """Zero weights: the head adds nothing to its layer."""
 
     def weights(self, old: Tensor) -> Tensor:
         return torch.zeros_like(old)
@@ -102,7 +102,7 @@ class Temper(ChangeAttention):
             raise UsageError(f"temperature = {self.temperature}: must be above 0; 1 changes nothing")
 
     def weights(self, old: Tensor) -> Tensor:
-        # The largest is 1 before it is raised, so that no row vanishes.
+        # The largest is 1 before it is raised, so that no row underflows.
         return _normalized((old / old.amax(-1, keepdim=True).clamp(min=1e-30)) ** (1 / self.temperature), old)
 
 
@@ -123,7 +123,7 @@ class Permute(ChangeAttention):
 @dataclass(frozen=True, repr=False)
 class SetWeight(ChangeAttention):
     """One weight; the others of its row keep their proportions and share the rest. A row in which the key has no
-    weight, as where it is masked, or has all of it, stays as it is."""
+    weight (if masked, for example) or all of it is unchanged."""
 
     key: int = 0
     value: float = 1.0
@@ -168,7 +168,7 @@ CHANGES: dict[str, type[Change]] = {
 
 @contextmanager
 def changed(model: Watchable, changes: Sequence[Change]) -> Iterator[None]:
-    """Makes all changes, in their order, while the block runs."""
+    """Applies all changes, in order, while the block runs."""
     with ExitStack() as block:
         for change in changes:
             for name, tap in taps(model, change.tap).items():
@@ -180,7 +180,7 @@ def changed(model: Watchable, changes: Sequence[Change]) -> Iterator[None]:
 
 
 def changed_outputs(outputs: Outputs, changes: Sequence[Change]) -> Outputs:
-    """The same choices of a model with these changes inside, which every run of it makes anew."""
+    """The same outputs of the model with these changes, applied in every run of it."""
 
     def run(place: int, axis: str, without: Sequence[Collection[int]]) -> Tensor:
         with changed(outputs.model, changes):
@@ -198,8 +198,8 @@ def as_python(
     after: Sequence[str] = (),
     used: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> str:
-    """A program that loads a model by an expression, and calls one of its methods while the changes are made. Lines
-    that come `after` may need what is `used` of modules."""
+    """A program that loads a model by an expression, and calls one of its methods under the changes. Lines that come
+    `after` may need the imports in `used`."""
     given = {"regard.inspect": {type(change).__name__ for change in changes} | ({"changed"} if changes else set())}
     for module, names in used.items():
         given[module] = given.get(module, set()) | set(names)
@@ -211,7 +211,7 @@ def as_python(
 
 
 def _counting(change: Change, axes: tuple[str, ...]) -> Callable[[Tensor], Tensor]:
-    """The change for one tap, which passes many positions at once, or one after another."""
+    """The change for one tap, whether positions pass it together or one after another."""
     passed = 0
     along = len(axes) - 2  # queries, or steps
 
@@ -233,5 +233,5 @@ def _check(name: str, given: int | None, size: int) -> None:
 
 
 def _normalized(new: Tensor, old: Tensor) -> Tensor:
-    """With the sums of the old rows."""
+    """The new rows scaled to the sums of the old ones."""
     return new * (old.sum(-1, keepdim=True) / new.sum(-1, keepdim=True).clamp(min=1e-30))

@@ -21,9 +21,9 @@ class ChosenAttention:
     place: int
     tap: str
     axis: str
-    """What the keys are, an axis of the inputs."""
+    """The axis of the keys, one of the inputs'."""
     at: Int[Tensor, "M axes"]
-    """The head and the query of each distribution, as far as the layer has several."""
+    """The head and the query of each distribution, if the layer has several."""
     weights: Float[Tensor, "M K"]
     visible: Bool[Tensor, "M K"]
     """Which keys may be attended to."""
@@ -62,7 +62,7 @@ class ChosenAttention:
             chosen &= (torch.arange(sizes["head"]) == head).view(-1, *[1] * (chosen.ndim - 1))
         if query is not None:
             chosen &= torch.arange(chosen.shape[-1]) == query
-        # A query that may see nothing has no weights.
+        # A fully masked query has no weights.
         chosen &= weights.sum(-1).cpu() > 0
         visible = _visible(outputs, place, tap, weights)
         at = chosen.nonzero()
@@ -74,18 +74,18 @@ class ChosenAttention:
 
     @property
     def has_choice(self) -> bool:
-        """Whether the weights could be others."""
+        """Whether the weights could differ: some query sees several keys."""
         return bool((self.visible.sum(1) > 1).any())
 
     @property
     def told(self) -> str:
-        """Which attention it is, in words."""
+        """The name of this attention, in words."""
         heads = sorted({head for head, _ in self.at.tolist()}) if self.at.shape[1] == 2 else []
         some = f", head {heads[0]}" if len(heads) == 1 else f", {len(heads)} heads" if heads else ""
         return f"{self.tap}{some}"
 
     def log_probs(self, weights: Float[Tensor, "R M K"]) -> Float[Tensor, "R C"]:
-        """Of the choices at the place, for each row with other weights."""
+        """Log-probabilities of the choices at the place, for each row of replaced weights."""
         with intervene(self.outputs.model, self.tap, self._replacing(weights)):
             return self.outputs.log_probs(self.place, without=[()] * len(weights))
 
@@ -96,7 +96,7 @@ class ChosenAttention:
         return torch.cat([self.log_probs(part).exp() for part in parts])
 
     def _replacing(self, weights: Float[Tensor, "R M K"]) -> Callable[[Tensor], Tensor]:
-        """Puts other weights in place of these. A recurrent decoder passes one query after another."""
+        """A hook that replaces these weights. A recurrent decoder passes one query after another."""
         begun = 0
 
         def replace(value: Float[Tensor, "R ... K"]) -> Tensor:
@@ -127,7 +127,8 @@ def attention_taps(outputs: Outputs) -> dict[str, Tap]:
 
 
 def _made_from(outputs: Outputs, every: dict[str, Tap]) -> str:
-    """The last attention whose queries are where choices are made; or, where these are made of all, which has none."""
+    """The last attention whose queries are the positions of choices; pooling, without queries, if a choice is made from
+    the whole text."""
     if outputs.made_at:
         found = [name for name, tap in every.items() if len(tap.axes) > 2 and tap.axes[-2] in outputs.made_at]
     else:
@@ -143,7 +144,7 @@ def _recorded(outputs: Outputs, place: int, tap: str) -> Float[Tensor, "... K"]:
 
 
 def _visible(outputs: Outputs, place: int, tap: str, weights: Float[Tensor, "... K"]) -> Bool[Tensor, "... K"]:
-    """What a query attends to when all scores are equal is what it may see."""
+    """The keys that a query may see: those it attends to when all scores are equal."""
     scores = tap.removesuffix("weights") + "scores"
     if any(name == scores for name, _ in outputs.model.named_modules()):
         with intervene(outputs.model, scores, torch.zeros_like):

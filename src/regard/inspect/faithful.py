@@ -5,9 +5,9 @@
     found.divergence, found.variations["uniform"], found.correlations["leave-one-out"]
     found.save("found.png")                                      # .svg, .html, .json
 
-That another attention leaves an output as it was says that these weights alone are not what the output rests on. That
-none was found does not prove the opposite. Nor could the model have computed any weights: what it attends to depends on
-all else that passes through it (Wiegreffe and Pinter 2019).
+If other attention weights leave an output unchanged, these weights alone do not explain it. That none were found does
+not prove the opposite. Nor could the model have computed arbitrary weights: its attention depends on everything else
+that passes through it (Wiegreffe and Pinter 2019).
 """
 
 import math
@@ -30,30 +30,30 @@ LEAST = 0.1
 elsewhere, so that this is at least 14 %."""
 PERMUTATIONS = 100
 REMOVALS = 20
-"""Draws of random words that are taken out."""
+"""Random draws of words to remove."""
 SHARE = 0.2
-"""Of the words of a text, how many are taken out; one at least."""
+"""Share of the words of a text that is removed; at least one word."""
 CHANGES = ("most-different", "uniform", "permuted")
 REMOVED = ("most-attended", "random")
 
 
 class Faithfulness(Inspection):
-    """What is known of one attention and one output: its arrays with their names, and the sentence that follows."""
+    """How faithful one attention is to one output: named arrays, and a sentence that sums them up."""
 
     @property
     def sentence(self) -> str:
-        """What follows, in words."""
+        """The conclusion, in words."""
         return self.note
 
     @property
     def divergence(self) -> float:
-        """Of the most different weights that leave the output as it was, in nats, at most 0.69; NaN where there is but
-        one position to attend to."""
+        """Divergence of the most different weights that leave the output unchanged, in nats, at most 0.69; NaN if there
+        is only one position to attend to."""
         return float(self["divergence"].values)
 
     @property
     def is_refuted(self) -> bool:
-        """Whether different weights leave the output as it was."""
+        """Whether different weights leave the output unchanged."""
         return self.divergence >= LEAST
 
     @property
@@ -68,7 +68,7 @@ class Faithfulness(Inspection):
 
     @property
     def correlations(self) -> dict[str, float]:
-        """Kendall's τ-b between the weights and the size of what each measure attributes to a position."""
+        """Kendall's τ-b between the weights and the absolute attributions of each measure."""
         return self._by_label("correlations", "measure")
 
     def _by_label(self, name: str, axis: str) -> dict[str, float]:
@@ -86,8 +86,8 @@ def faithfulness(
     limit: float = LIMIT,
     seed: int = 1,
 ) -> Faithfulness:
-    """Whether the attention of a layer explains a choice. Without a layer, head or query, it is that of all heads which
-    the choice is made from (`ChosenAttention.of`)."""
+    """Whether the attention of a layer explains a choice. By default it is the attention that the choice is made from,
+    over all heads (`ChosenAttention.of`)."""
     attention = ChosenAttention.of(outputs, place, layer=layer, head=head, query=query)
     place, axis, choice = attention.place, attention.axis, outputs.choice(place, choice)
     generator = torch.Generator().manual_seed(seed)
@@ -128,8 +128,8 @@ def faithfulness(
 
 
 def _of_inputs(weights: Float[torch.Tensor, "M K"], length: int) -> Float[np.ndarray, " S"]:
-    """The mean weight of each position of the input. Keys are the last ones that were read, and may be followed by one
-    that is none of them."""
+    """The mean weight of each input position. Keys are the last positions read, and may be followed by one that is not
+    an input."""
     mean = weights.double().mean(0).cpu().numpy()[:length]
     return np.pad(mean, (length - len(mean), 0))
 
@@ -137,8 +137,8 @@ def _of_inputs(weights: Float[torch.Tensor, "M K"], length: int) -> Float[np.nda
 def _drops(
     outputs: Outputs, attention: ChosenAttention, choice: int, weights: Float[np.ndarray, " S"], seed: int
 ) -> Float[np.ndarray, " 2"]:
-    """By how much the probability of a choice falls without the words that got most attention, and without as many
-    random ones (median); NaN if there is no other word."""
+    """The drop in the probability of a choice without the most attended words, and without as many random ones
+    (median); NaN if there are no other words."""
     words = outputs.removable(attention.place, attention.axis)
     count = max(1, round(SHARE * len(words)))
     if count >= len(words):
@@ -153,7 +153,7 @@ def _drops(
 
 
 def _sentence(told: str, attention: ChosenAttention, different: Different, uniformly: float, limit: float) -> str:
-    """What follows for this input."""
+    """The conclusion for this input."""
     if not attention.has_choice:
         return f"There is one position to attend to, so that its weight says nothing about {told}."
     far = f"(Jensen–Shannon divergence; {math.log(2):.2f} at most)"

@@ -1,4 +1,4 @@
-"""What many examples say of whether attention explains outputs: a table, a picture, JSON."""
+"""Whether attention explains outputs, over many examples: a table, a picture, JSON."""
 
 import math
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ COLOR = "#2470ae"
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One measure of all examples."""
+    """One measure over all examples."""
 
     name: str
     values: Float[np.ndarray, " n"]
-    """NaN where an example has none."""
+    """NaN for an example without one."""
 
     @property
     def known(self) -> Float[np.ndarray, " n"]:
@@ -106,7 +106,7 @@ class FaithfulnessSummary:
 
     def draw(self) -> "Figure":
         """A line for each measure: a point for every example, and the mean with its interval."""
-        measures = self.measures[1:]  # a share is no point of an example
+        measures = self.measures[1:]  # a share has no value per example
         figure = new_figure(figsize=(8.4, 0.9 + 0.42 * len(measures)), layout="constrained")
         panel = figure.subplots()
         spread = np.random.default_rng(0)

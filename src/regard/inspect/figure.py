@@ -1,4 +1,4 @@
-"""What all pictures have in common: their colors, and the files they go into."""
+"""Shared by all pictures: their colors, and the files they are saved to."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ INK, PALE, LINE, GOLD = "#1f2933", "#6b7885", "#c5ced6", "#e4672e"
 
 
 def check_picture_name(path: str | Path, others: Sequence[str] = ()) -> None:
-    """Refuses a file whose suffix is not that of a kind of picture; call it before anything takes long. `others` are
-    suffixes that the caller writes as something else, to be named among those to choose from."""
+    """Refuses a file whose suffix is not a picture format; call it before long work. `others` are suffixes that the
+    caller writes itself, to be listed among the allowed ones."""
     path = Path(path)
     if _kind(path) not in FORMATS:
         raise UsageError(
@@ -27,7 +27,7 @@ def check_picture_name(path: str | Path, others: Sequence[str] = ()) -> None:
 
 
 def new_figure(**options: Any) -> "Figure":
-    """An empty figure of matplotlib that a notebook shows as a picture, with no state that others share (pyplot)."""
+    """An empty figure of matplotlib that a notebook shows as a picture, without pyplot's global state."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -56,7 +56,7 @@ def write_text(text: str, path: str | Path) -> None:
 
 @contextmanager
 def writing(path: str | Path) -> Iterator[None]:
-    """Says it plainly where a file cannot be written."""
+    """Turns a failure to write a file into a readable error."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which of the fonts of this machine can write given labels."""
+"""Chooses installed fonts that have the glyphs of given labels."""
 
 import warnings
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from matplotlib import __version_info__, font_manager
 from regard.errors import PictureWarning, one_of
 
 PREFERRED = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Arial Unicode MS", "Segoe UI")
-"""Asked in this order before any other font; matplotlib brings the first with it."""
+"""Tried in this order before any other font; matplotlib bundles the first."""
 UNDRAWABLE = ("Emoji", "Last Resort", "LastResort", "Adobe Blank")
 """Fonts of colored bitmaps, which matplotlib cannot draw, and of placeholders, which claim to have every character."""
 HAS_SHAPING = __version_info__ >= (3, 11)
@@ -21,14 +21,14 @@ SHAPED = {
 }
 """Scripts by the first word of their characters' Unicode names."""
 EASTERN = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"}
-"""Scripts whose fonts come apart from the others, by the same words."""
+"""Scripts whose fonts are packaged separately, by the same words."""
 TOFU = "▯"
 """Stands for a character that no font has."""
 
 
 def families_for(texts: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Font families that together write the texts, the first one first; and the characters that none of them has, of
-    which a warning says where to get them."""
+    """Font families that together cover the texts, in order of preference; and the characters that none of them has,
+    about which a warning says where to get a font."""
     wanted = {character for text in texts for character in text if not character.isspace()}
     _warn_of_shaping(wanted)
     families, missing = _choose(wanted)
@@ -58,7 +58,7 @@ def _found_new_fonts() -> bool:
     for path in set(font_manager.findSystemFonts()) - known:
         try:
             manager.addfont(path)
-        except (OSError, RuntimeError, ValueError):  # no font that can be drawn
+        except (OSError, RuntimeError, ValueError):  # not a drawable font
             continue
     if len(manager.ttflist) == len(known):
         return False
@@ -67,7 +67,7 @@ def _found_new_fonts() -> bool:
 
 
 def _letters(characters: Iterable[str]) -> list[str]:
-    """Those that some font has: no private or unassigned characters, and no signs, such as emoji."""
+    """The characters to expect in a font: none that are private, unassigned, or symbols such as emoji."""
     return sorted(character for character in characters if category(character)[0] in "LN")
 
 
@@ -125,7 +125,7 @@ def _candidates() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _characters(path: str) -> frozenset[str]:
-    """The characters that a font file has; none, if the file cannot be read any more."""
+    """The characters that a font file covers; none if the file is no longer readable."""
     try:
         return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
     except (OSError, RuntimeError):

@@ -1,4 +1,4 @@
-"""True links and the text they belong to: where they count from, and whether they fit it."""
+"""Gold links and their text: whether they count from 0 or 1, and whether they fit it."""
 
 import re
 from collections import defaultdict
@@ -14,16 +14,16 @@ Words = tuple[Sequence[str], Sequence[str]]
 """The words of a pair."""
 
 WITHOUT_ZERO = 10
-"""Lines from which on links that never begin at 0 count from 1: the first word of some line has a link."""
+"""Number of lines with links from which an absent 0 means counting from 1: some line's first word has a link."""
 SEEN = 30
-"""Links of punctuation from which on they tell something."""
+"""Least number of punctuation links to judge by."""
 USUAL, FOREIGN = 0.88, 0.3
-"""Links of punctuation that lead to punctuation: on the development text of ten languages of XL-WA 0.91 to 0.96; with
-every sign of one side by itself at most 0.81, and at most 0.13 on another text."""
+"""Share of punctuation links that lead to punctuation: on the development text of ten languages of XL-WA 0.91 to 0.96;
+with every sign of one side split off at most 0.81, and at most 0.13 on another text."""
 
 
 _NUMBERED = re.compile(r"(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SP]))?(?:\s+\d*\.?\d+)?", re.ASCII)
-"""Sentence, source word and target word, sure or possible, and how confident somebody was."""
+"""Sentence, source word, target word, sure or possible, and the annotator's confidence."""
 
 
 def read_gold(path: Path) -> Iterator[GoldLinks]:
@@ -50,7 +50,7 @@ def _read_numbered(lines: Sequence[tuple[str, str]]) -> Iterator[GoldLinks]:
             )
         sentence, source, target = (int(match[group]) for group in (1, 2, 3))
         begun.setdefault(sentence, number)
-        if source and target:  # 0 stands for no partner
+        if source and target:  # 0 means unaligned
             possible[sentence].add((source - 1, target - 1))
             if match[4] != "P":
                 sure[sentence].add((source - 1, target - 1))
@@ -64,9 +64,9 @@ class Gold:
 
     rows: Sequence[GoldLinks]
     first: int
-    """What they were counted from in their file."""
+    """The index of the first word in their file."""
     note: str = ""
-    """What a person should know; empty if nothing."""
+    """A warning for the user, or empty."""
 
 
 def check_gold_count(path: Path, rows: Sequence[GoldLinks], pairs: int) -> None:
@@ -78,7 +78,7 @@ def check_gold_count(path: Path, rows: Sequence[GoldLinks], pairs: int) -> None:
 
 
 def gold_of(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> Gold:
-    """The links of a file as those of a text of as many pairs; refuses what cannot be of this text."""
+    """The links of a file for a text of as many pairs; refuses links that cannot belong to it."""
     check_gold_count(path, rows, len(texts))
     if not any(row.possible for row in rows):
         raise DataError(f"{path}: has no link, so nothing can be judged by it; name a file with true links")
@@ -112,14 +112,14 @@ def _fits(link: tuple[int, int], words: Words, first: int) -> bool:
 
 
 def _first(links: Sequence[Sequence[tuple[int, int]]], fits: bool) -> int:
-    """What the links count from. Few links without a zero count from 0, as is usual, if they fit so."""
+    """The index of the first word, 0 or 1. A few links without a zero count from 0, as is usual, if they fit so."""
     if any(0 in pair for row in links for pair in row):
         return 0
     return int(not fits or sum(map(bool, links)) >= WITHOUT_ZERO)
 
 
 def _misfit(path: Path, rows: Sequence[GoldLinks], texts: Sequence[Words]) -> str:
-    """What to say if punctuation is linked with other words more often than is usual; refuses what is of other text."""
+    """A warning if punctuation is linked with words more often than is usual; refuses links of another text."""
     share, turned = (_punctuation(rows, texts, way) for way in (1, -1))
     if share is None or share >= USUAL:
         return ""

@@ -1,4 +1,4 @@
-"""Gradients of an output: what reaches each position, and how much of the output each input accounts for.
+"""Gradients of an output: their norms at each position, and attributions of the output to each input.
 
     outputs = model.outputs("the company said")
     gradient_norms(outputs, -1)                      # an Inspection: ‖∂ log p / ∂ vector‖ at each position
@@ -26,11 +26,11 @@ from regard.nn.recurrent import RecurrentLayer
 from regard.tap import Tap, intervene
 
 STATES = ("*.state",)
-"""What is shown beside inputs: the states of recurrent layers."""
+"""Taps shown beside the inputs: the states of recurrent layers."""
 TOLERANCE = 0.01
-"""The sum of integrated gradients may be wrong by this share."""
+"""Largest relative error of the sum of integrated gradients."""
 LEAST = 1e-3
-"""A change of probability below which shares of it mean nothing."""
+"""Smallest change of probability that a relative error is taken of."""
 FEWEST_STEPS, MOST_STEPS = 32, 2048
 POWER = 4
 """How much shorter the first steps are near zero."""
@@ -47,9 +47,9 @@ def gradient_norms(
     """How strongly the log-probability of an output depends on the vector at each position: the Euclidean norm of its
     gradient by the vectors of the inputs, and by those that pass taps that match the patterns.
 
-    Without a place, every array has a row for each place of the outputs, and two more arrays say what becomes of it on
-    its way: `… by distance`, the median over the outputs at each distance from them (`_distances`), and `… factor`, by
-    which each step farther multiplies it: that of the exponential nearest to these medians.
+    Without a place, every array has a row for each place of the outputs, and two more arrays show how gradients vanish
+    or explode: `… by distance`, the median over the outputs at each distance from them (`_distances`), and `… factor`,
+    by which each further step multiplies it: that of an exponential fitted to these medians.
     """
     outputs.input_axis()
     inputs = [each.tap for each in outputs.inputs.values()]
@@ -81,7 +81,7 @@ def gradient_norms(
 def _distances(outputs: Outputs, axis: str, reads: int, shape: tuple[int, int]) -> Int[np.ndarray, "T S"]:
     """Steps from each output back to each position, -1 where no state passes between them. In the text of the outputs
     themselves they are counted from where the choice is made; in a text that is read before, by way of its end. `reads`
-    is 1 for states of what reads forward, -1 backward, 0 for inputs of both."""
+    is 1 for states of a forward cell, -1 for those of a backward one, 0 for inputs of both."""
     outward, positions = np.indices(shape)
     if axis in outputs.made_at:
         back = outward + outputs.made_at[axis] - positions
@@ -99,7 +99,7 @@ def _medians(norms: Float[np.ndarray, "T S"], distances: Int[np.ndarray, "T S"])
 
 
 def _factor(medians: Float[np.ndarray, " D"]) -> float:
-    """By which the medians grow with each step: least squares of their logarithms; NaN of fewer than three."""
+    """The growth of the medians per step: a least-squares fit of their logarithms; NaN for fewer than three."""
     steps = np.flatnonzero(medians > 0)
     if len(steps) < 3:
         return float("nan")
@@ -147,7 +147,7 @@ def _norm(value: Float[Tensor, "1 S E"], gradient: Float[Tensor, "1 S E"] | None
 
 
 def _ways_of_reading(outputs: Outputs) -> dict[str, int]:
-    """Of each tap in a recurrent cell, 1 if the cell reads forward, and -1 if its steps pass in reverse."""
+    """For each tap in a recurrent cell, 1 if the cell reads forward, and -1 if its steps pass in reverse."""
     every = dict(outputs.model.named_modules())
     layers = [name for name, part in every.items() if isinstance(part, RecurrentLayer)]
     sides = {f"{layer}.{side}.": way for layer in layers for side, way in (("ahead", 1), ("back", -1))}
@@ -161,13 +161,13 @@ class Integrated:
     values: Float[np.ndarray, " S"]
     probability: float
     without: float
-    """The probability with zeros for all vectors."""
+    """The probability at the baseline, with zeros for all vectors."""
     steps: int
 
     @property
     def error(self) -> float:
-        """By which share of the difference between the probabilities the sum misses it (completeness); of a small
-        difference, by which share of `LEAST`."""
+        """The relative error of the sum against the difference between the probabilities (completeness); for a small
+        difference, relative to `LEAST`."""
         difference = self.probability - self.without
         return abs(float(self.values.sum()) - difference) / max(abs(difference), LEAST)
 
@@ -207,8 +207,8 @@ def integrated_gradients(
 def _along(
     outputs: Outputs, place: int, choice: int, axis: str, shares: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n S"]]:
-    """At points of the way from zeros to the vectors of an example, the probability of a choice, and its gradient by
-    each vector times the vector of the example."""
+    """At points on the straight line from zeros to the vectors of an example, the probability of a choice, and its
+    gradient with respect to each vector times the vector of the example."""
     found, slopes = np.zeros(len(shares)), np.zeros((len(shares), outputs.length(axis, place)))
     read = slopes.shape[1] - outputs.inputs[axis].first
     for start in range(0, len(shares), outputs.rows_at_once):
@@ -244,8 +244,8 @@ def gradient_times_input(
 def leave_one_out(
     outputs: Outputs, place: int, *, choice: int | str | None = None, axis: str | None = None
 ) -> Float[np.ndarray, " S"]:
-    """By how much the probability of a choice falls when a position is taken out of the example, for each; NaN for
-    those that cannot be."""
+    """The drop in the probability of a choice when each position is removed from the example; NaN for those that cannot
+    be removed."""
     axis, chosen = outputs.input_axis(axis), outputs.choice(place, choice)
     single = sorted(position for word in outputs.removable(place, axis) for position in word)
     found = outputs.probabilities(place, axis=axis, without=[(), *((position,) for position in single)])[:, chosen]
@@ -257,7 +257,7 @@ def leave_one_out(
 def attributions(
     outputs: Outputs, place: int, *, choice: int | str | None = None, axis: str | None = None
 ) -> Inspection:
-    """What each position of the input adds to the probability of an output, measured in three ways."""
+    """Attributions of the probability of an output to the positions of the input, by three methods."""
     axis = outputs.input_axis(axis)
     integrated = integrated_gradients(outputs, place, choice=choice, axis=axis)
     rows = {

@@ -1,4 +1,4 @@
-"""What heads of attention do, as numbers; and the attention of several layers as one.
+"""Statistics of attention heads; and the attention of several layers combined.
 
     seen = model.inspect("Das ist ein Haus .")
     head_statistics(seen)["entropy"]                 # "layer head": which heads look at one place, which everywhere
@@ -35,12 +35,12 @@ def head_statistics(inspection: Inspection, pattern: str | None = None, *, links
         entropy      of its weights, in bits
         distance     between query and key, in positions
         previous, own, next, punctuation, special
-                     the weight of the token before, the token itself, the one after, of punctuation, of what stands for
+                     the weight of the token before, the token itself, the one after, of punctuation, of tokens that are
                      no word (the end of a sentence)
         aligned      the weight of the tokens that `links` (by default those of `token_links`) join to the query
 
-    each as "layer head". What has no meaning for a head is NaN: distances and neighbors between two different texts,
-    links within one, and heads that a layer does not have.
+    each as "layer head". Undefined values are NaN: distances and neighbors between two different texts, links within
+    one, and heads that a layer does not have.
     """
     found = attention_in(inspection, pattern)
     links = token_links(inspection) if links is None else links
@@ -110,7 +110,7 @@ def _entropy(weights: Float[np.ndarray, "... K"]) -> Float[np.ndarray, "..."]:
 
 
 def _mean_weight(weights: Float[np.ndarray, "H Q K"], joined: Bool[np.ndarray, "Q K"]) -> Float[np.ndarray, " H"]:
-    """On the joined keys, over the queries that have any."""
+    """The mean weight on the joined keys, over the queries that have any."""
     some = joined.any(1)
     if not some.any():
         return np.full(len(weights), np.nan)
@@ -139,7 +139,7 @@ def over_layers(inspection: Inspection, pattern: str | None = None) -> Inspectio
 
 
 def _stack(name: str) -> str:
-    """The stack of layers that a tap is in, with what it is within a layer: `encoder.layers.weights`."""
+    """The name of a tap without its layer's number and without `weights`: `decoder.layers.cross`."""
     parts = name.split(".")
     before = list(takewhile(lambda part: not part.isdigit(), parts))
     within = [part for part in parts[len(before) :] if not part.isdigit() and part != "weights"]
@@ -147,10 +147,10 @@ def _stack(name: str) -> str:
 
 
 def rollout(layers: list[Float[np.ndarray, "T T"]]) -> Float[np.ndarray, "T T"]:
-    """How much of each position below reaches each above, if a layer mixes by its attention and adds what it was."""
+    """How much of each input position reaches each output position, if layers mix by attention with a residual."""
     reached = np.eye(len(layers[0]))
     for weights in layers:
         mixed = (weights + np.eye(len(weights))) / 2
-        # A query that may see nothing passes on what it was.
+        # A fully masked query passes on its own value.
         reached = mixed / mixed.sum(1, keepdims=True) @ reached
     return reached

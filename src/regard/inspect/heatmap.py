@@ -1,7 +1,7 @@
 """Inspections as heat maps: PNG, SVG or PDF.
 
-Importing matplotlib costs half a second, so it is imported by those who draw, when they draw; and no state of it that
-others might share (pyplot, rcParams) is read or changed but its list of fonts.
+Importing matplotlib takes half a second, so it is imported where something is drawn; and of its global state (pyplot,
+rcParams) nothing is read or changed but the list of fonts.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ SHADES = ("#ffffff", "#dce9f6", "#a6cae6", "#5b9fd0", "#2470ae", "#0d3f7d", "#0a
 NEGATIVE = ("#5c1d06", "#a63a12", "#d9662f", "#f0a079", "#fbdccb")
 """Shades of numbers below zero, the least first."""
 WIDEST = 13.0
-"""Inches after which panels go on in the next row."""
+"""Inches after which panels wrap to the next row."""
 GAP = 0.35
 """Inches between panels and around them."""
 TITLE = 60
-"""Characters after which a title goes on in the next line."""
+"""Characters after which a title wraps to the next line."""
 LEGEND = 5.4
 """Inches that the line below the panels needs."""
 LETTER = 0.075
@@ -51,7 +51,7 @@ class DrawnPanel:
     @property
     def cell(self) -> tuple[float, float]:
         """Width and height of a cell: smaller where there are many, so that a long sentence still fits a screen, and
-        as wide as what is written into it."""
+        wide enough for its text."""
         texts, named = self.panel.texts, self.panel.axes[1] not in ("feature", "")
         count = max(len(self.panel.rows), len(self.panel.columns) if named and texts is None else 1, 1)
         high = max(0.09, min(0.3, 11.0 / count))
@@ -98,13 +98,13 @@ def draw(inspections: Sequence[Inspection], *, show: str | None = None, head: in
 
 
 def _scaled(found: list[tuple[Inspection, Panel]]) -> list[DrawnPanel]:
-    """Each panel on the scale of those that have its axes, and under its title: over its first panel that of the
-    inspection, with its note, and its own name where there are several."""
+    """Each panel on the scale of those with the same axes, and with its title: over the first panel the title and note
+    of the inspection, and its own name if there are several."""
     largest: dict[object, float] = {}
     for _, panel in found:
         largest[panel.axes] = max(largest.get(panel.axes, 0.0), panel.largest)
     several = len(found) > len({id(one) for one, _ in found})
-    alike = len({panel.meaning for _, panel in found}) == 1  # else the legend cannot say it
+    alike = len({panel.meaning for _, panel in found}) == 1  # otherwise the legend cannot name them
     drawn: list[DrawnPanel] = []
     for place, (one, panel) in enumerate(found):
         first = not place or found[place - 1][0] is not one
@@ -146,7 +146,7 @@ def _panel(figure: "Figure", drawn: DrawnPanel, families: list[str], missing: se
 
 
 def _write_texts(panel: "Axes", drawn: DrawnPanel, families: list[str], missing: set[str]) -> None:
-    """What stands in the cells, light on dark ones."""
+    """The text of the cells, light on dark ones."""
     from regard.inspect.fonts import without
 
     shown, size = drawn.panel, min(8.0, drawn.cell[1] * 72 * 0.45)
@@ -166,7 +166,7 @@ def _write_labels(panel: "Axes", drawn: DrawnPanel, families: list[str], missing
     panel.xaxis.tick_top()
     panel.set_xticks([place + 0.5 for place in range(len(columns))])
     panel.set_yticks([place + 0.5 for place in range(len(rows))])
-    # Labels are text: a dollar sign in one is no mathematics.
+    # Labels are plain text: a dollar sign does not start mathematics.
     panel.set_xticklabels(columns, fontsize=size, color=INK, family=families, parse_math=False)
     panel.set_yticklabels(rows, fontsize=size, color=INK, family=families, parse_math=False)
     panel.tick_params(length=0, pad=3)
@@ -178,7 +178,7 @@ def _write_labels(panel: "Axes", drawn: DrawnPanel, families: list[str], missing
 def _arrange(figure: "Figure", axes: Sequence["Axes"], drawn: Sequence[DrawnPanel]) -> None:
     """Gives every panel the inches that its cells and labels need, in rows from left to right, and the figure theirs.
 
-    Labels are measured where the panel stands first; they are as large wherever it stands.
+    Labels are measured at the panel's initial position; their size does not depend on it.
     """
     places: list[tuple[float, float, float, float]] = []
     left, top, tallest, widest = GAP, GAP, 0.0, 0.0

@@ -7,8 +7,8 @@
     seen.labels["target"]                          # the tokens
     seen.save("look.html")                         # or .png, .svg, .pdf, .json
 
-Pictures, pages and JSON are made of inspections and of nothing else. The names of axes are those of `regard.tap`; an
-axis without labels is counted from 0.
+Pictures, pages and JSON are made from inspections alone. The names of axes are those of `regard.tap`; an axis without
+labels is counted from 0.
 """
 
 import json
@@ -32,7 +32,7 @@ Links = frozenset[tuple[int, int]]
 LONE = re.compile("[\ud800-\udfff]")
 """Surrogates, which no file in UTF-8 can hold."""
 FORMAT = 1
-"""Counted up when older versions could not read the JSON."""
+"""Incremented when older versions cannot read the JSON."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Inspection(Mapping[str, Array]):
     arrays: Mapping[str, Array]
     """By name: the names of taps, `probabilities`, `surprisals` and `candidates`, and whatever a task adds."""
     labels: Mapping[str, tuple[str, ...]]
-    """By axis: what stands at each of its positions, mostly a token."""
+    """By axis: the label of each of its positions, mostly a token."""
     title: str = ""
     words: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
     """By axis: the word that each position is a piece of; None for END and the like."""
@@ -75,7 +75,7 @@ class Inspection(Mapping[str, Array]):
     gold: Links = frozenset()
     """The true links between source and target, where they are known."""
     note: str = ""
-    """What a reader must know beforehand, in one sentence."""
+    """What the reader must know first, in one sentence."""
 
     def __post_init__(self) -> None:
         for name, array in self.arrays.items():
@@ -173,8 +173,8 @@ class Inspection(Mapping[str, Array]):
         return cell(self)
 
     def plain(self, digits: int | None = None) -> dict[str, Any]:
-        """Everything as lists, texts and numbers; rounded, if it is to be looked at only: weights of heads, of which
-        there may be millions, to so many decimals, and all others to one more significant digit."""
+        """Everything as lists, texts and numbers; with `digits`, rounded for display: weights of heads, of which there
+        may be millions, to that many decimals, and all others to one more significant digit."""
         return {
             "inspection": FORMAT,
             "title": self.title,

@@ -1,4 +1,4 @@
-"""Labels as a reader sees them."""
+"""Labels for display."""
 
 from collections.abc import Sequence
 from unicodedata import bidirectional, category
@@ -7,13 +7,13 @@ BEGIN_LABEL, END_LABEL = "▸", "∎"
 """Labels of the begin and the end of a sentence: narrow, so that they fit above a column."""
 
 ISOLATE, END_ISOLATE, LEFT_TO_RIGHT = "\u2068", "\u2069", "\u200e"
-"""Unicode's invisible characters around text whose direction is its own, and the one that is a letter without a shape.
-It helps where isolates are not known, and makes HTML take all of a text as one from left to right."""
+"""Unicode's directional isolates, and the left-to-right mark, an invisible strong character. It helps where isolates
+are not supported, and makes HTML treat the whole text as left-to-right."""
 
 
 def readable(label: str) -> str:
-    """A label in which nothing is invisible: white space as `␣`, other control characters as `�`, no text as `∅`; a
-    combining mark without its letter stands on `◌`."""
+    """A label in which nothing is invisible: white space as `␣`, other control characters as `�`, empty text as `∅`; a
+    combining mark without its letter is placed on `◌`."""
     alone = "◌" if category(label[:1] or " ")[0] == "M" else ""
     return alone + "".join(_visible(character) for character in label) or "∅"
 

@@ -30,7 +30,7 @@ def save_lengths(systems: Systems, path: str | Path) -> None:
 
 def draw_lengths(systems: Systems) -> "Figure":
     """A panel for each metric, points with their 95 % intervals where they are known; and the number of lines of each
-    bucket, because a point that stands for few lines says little."""
+    bucket, because the score of a few lines says little."""
     if not systems or not all(systems.values()):
         raise UsageError("there is nothing to draw; give at least one system with at least one line")
     buckets = next(iter(systems.values()))
@@ -50,7 +50,7 @@ def draw_lengths(systems: Systems) -> "Figure":
 
 
 def _draw_scores(panel: "Axes", scores: Sequence[MetricScore], number: int, systems: int) -> None:
-    # Two systems stand side by side, so that their intervals do not hide each other.
+    # Two systems are drawn side by side, so that their intervals do not overlap.
     places = [place + (number - (systems - 1) / 2) * 0.14 for place in range(len(scores))]
     values = [score.value for score in scores]
     color = COLORS[number]

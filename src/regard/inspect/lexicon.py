@@ -16,9 +16,9 @@ class LexiconEntry:
     count: int
     """Links between them."""
     forward: float
-    """The share of them among the links of the source word: the probability of the target word given it."""
+    """Their share of the links of the source word: the probability of the target word given it."""
     backward: float
-    """The share of them among the links of the target word."""
+    """Their share of the links of the target word."""
 
 
 class Lexicon:
@@ -37,7 +37,7 @@ class Lexicon:
             self._targets[target[j]] += 1
 
     def entries(self, least: int = 1) -> list[LexiconEntry]:
-        """Those with so many links at least, by source word and, of one, the likeliest first."""
+        """The entries with at least `least` links, by source word, likeliest first."""
         found = [
             LexiconEntry(source, target, count, count / self._sources[source], count / self._targets[target])
             for (source, target), count in self._pairs.items()

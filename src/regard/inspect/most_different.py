@@ -1,10 +1,9 @@
 """The most different attention that leaves an output as it was (Jain and Wallace 2019).
 
-Wanted is the largest Jensen–Shannon divergence between the weights of a model and others, such that the total variation
-between the outputs is at most a limit. Since the divergence grows with the distance on every straight way from the
-weights, the first try is how far one may go towards all weight on one key, uniform weights, and weights at random; the
-second is gradient ascent from there, with a penalty on what is beyond the limit, and on as far as one may go. Every
-candidate is judged by the model itself.
+Maximizes the Jensen–Shannon divergence from the model's weights, subject to a limit on the total variation between the
+outputs. Since the divergence grows along every straight line from the weights, the first try is a line search towards
+all weight on one key, uniform weights, and random weights; the second is gradient ascent from there, with a penalty
+beyond the limit, and another line search. Every candidate is judged by the model itself.
 """
 
 from dataclasses import dataclass
@@ -16,17 +15,17 @@ from torch import Tensor
 from regard.inspect.chosen_attention import ChosenAttention
 
 MOST_KEYS = 64
-"""Keys towards which all weight is moved; of more, some are drawn."""
+"""Keys towards which all weight is moved; if there are more, a sample of them."""
 DRAWN = 20
-"""Weights at random that are tried."""
+"""Number of random weights that are tried."""
 STARTS = 8
-"""First tries, half of them the best, from which ascents begin: where they got to, and where they would have."""
+"""First tries from which ascents start, half of them the best: the point that each reached, and its end point."""
 STEPS, RATE = 80, 0.2
 LITTLE, PATIENCE = 1e-3, 20
-"""An ascent ends after so many steps in which none of all got this much higher."""
+"""The ascent stops after this many steps in which no start improved the maximum by this much."""
 HALVINGS = 10
 NEARLY = 0.98
-"""A share of the largest divergence that there can be, with which the search is content."""
+"""Share of the largest possible divergence at which the search stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ def most_different(attention: ChosenAttention, limit: float, *, seed: int = 1) -
 
 
 def _ends(attention: ChosenAttention, generator: torch.Generator) -> Float[Tensor, "N M K"]:
-    """All weight on one key, for each key; on the least of each distribution; uniform; and weights drawn at random,
+    """All weight on one key, for each key; on the least attended key of each distribution; uniform; and random weights,
     most of them on few keys."""
     own, visible = attention.weights, attention.visible
     count, keys = own.shape
@@ -85,7 +84,7 @@ def _ends(attention: ChosenAttention, generator: torch.Generator) -> Float[Tenso
 
 
 def _to_the_edge(own: Float[Tensor, "M K"], other: Float[Tensor, "N M K"]) -> Float[Tensor, "N M K"]:
-    """As far beyond others as the straight way from the model's weights leads, until a weight is zero."""
+    """The straight line from the model's weights through others, extended until a weight is zero."""
     way = other - own
     steps = torch.where(way < 0, own / -way.clamp_max(-1e-12), torch.inf).amin(2, keepdim=True)
     edge = (own + steps.where(steps.isfinite(), 0.0) * way).clamp_min(0)
@@ -111,8 +110,8 @@ def permuted(attention: ChosenAttention, count: int, generator: torch.Generator)
 def _furthest(
     attention: ChosenAttention, ends: Float[Tensor, "N M K"], output: Float[Tensor, "1 C"], limit: float
 ) -> Float[Tensor, "N M K"]:
-    """How far one may go from the model's weights towards others; by halving, so that what lies behind a stretch beyond
-    the limit is found only at the very end."""
+    """The furthest point within the limit from the model's weights towards others; by bisection, so that points behind
+    a stretch beyond the limit are found only at the very end."""
     own = attention.weights
     low = torch.zeros(len(ends), 1, 1, dtype=own.dtype, device=own.device)
     high = torch.ones_like(low)
@@ -127,8 +126,8 @@ def _furthest(
 def _climb(
     attention: ChosenAttention, starts: Float[Tensor, "R M K"], output: Float[Tensor, "1 C"], limit: float
 ) -> Float[Tensor, "R M K"]:
-    """Gradient ascent of the divergence over softmax(logits): the best weights within the limit that each start came
-    by, and the last ones."""
+    """Gradient ascent of the divergence over softmax(logits): the best weights within the limit on the path from
+    each start, and the last ones."""
     own, visible = attention.weights, attention.visible
     smooth = 0.95 * starts + 0.05 * uniform(attention)
     logits = smooth.clamp_min(1e-6).log().masked_fill(~visible, 0.0).requires_grad_()

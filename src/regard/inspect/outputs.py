@@ -1,4 +1,4 @@
-"""The outputs of a model on one example, as functions of what passes inside it.
+"""The outputs of a model on one example, as functions of its inputs and activations.
 
     outputs = model.outputs("Das ist ein Haus .")            # of any trained model
     outputs.labels[outputs.axis]                             # where it chooses: here, each token that it writes
@@ -32,36 +32,36 @@ AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class Input:
-    """Where the vectors of what a model reads pass."""
+    """Where the vectors of a model's input pass."""
 
     tap: str
     first: int = 0
-    """The position of the first of them along the axis, where something else stands before."""
+    """The position of the first of them along the axis, if others precede it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a model chooses at each of several places, and how likely each choice is."""
+    """A model's choices at each of several places, and their probabilities."""
 
     model: nn.Module
     axis: str
-    """Along which the places are."""
+    """The axis of the places."""
     labels: Mapping[str, tuple[str, ...]]
-    """By axis, those of inputs and places."""
+    """Labels by axis, of inputs and places."""
     chosen: Sequence[int]
-    """The choice at each place: what was given to write, or else what the model prefers."""
+    """The choice at each place: the given target, or else the model's own choice."""
     name: Callable[[int], str]
     """The text of a choice."""
     inputs: Mapping[str, Input]
-    """By axis: what the model reads. The first is what its choices are explained by, unless another is named."""
+    """The model's inputs by axis. The first is the default for explanations."""
     run: Callable[[int, str, Sequence[Collection[int]]], Float[Tensor, "R C"]]
     """Log-probabilities at a place, for each row without the given positions along an axis."""
     words: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
     """By axis: the word that each position is a piece of; without them, each is a word."""
     made_at: Mapping[str, int] = field(default_factory=dict)
-    """By axis of queries: the position that the choice at the first place is made at."""
+    """By axis of queries: the position at which the choice at the first place is made."""
     bound: Callable[[int], Collection[int]] = lambda place: ()
-    """Positions that the choice at a place is about, which therefore cannot be taken away."""
+    """Positions that the choice at a place is about, which therefore cannot be removed."""
     title: str = ""
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class Outputs:
     def log_probs(
         self, place: int, *, axis: str | None = None, without: Sequence[Collection[int]] = NOTHING
     ) -> Float[Tensor, "R C"]:
-        """Of every choice at a place, for each row without the given positions along an axis of the inputs."""
+        """Log-probabilities of all choices at a place, for each row without the given positions along an input axis."""
         axis = self.input_axis(axis) if self.inputs else ""
         with evaluating(self.model):
             return self.run(self.place(place), axis, without)
@@ -100,7 +100,7 @@ class Outputs:
         return place % len(self)
 
     def choice(self, place: int, choice: int | str | None = None) -> int:
-        """The number of a choice at a place: of a text the likeliest so called; of None what was chosen."""
+        """The number of a choice at a place: for a text, the likeliest with that label; for None, the one chosen."""
         if choice is None:
             return self.chosen[self.place(place)]
         likely = self.probabilities(place)[0]
@@ -124,11 +124,11 @@ class Outputs:
         return axis or next(iter(self.inputs))
 
     def length(self, axis: str, place: int) -> int:
-        """Positions along an axis when a place is chosen: of what was read before, those up to it."""
+        """Number of positions along an axis when the choice at a place is made; along `past`, those up to it."""
         return self.place(place) + 1 if axis == "past" else len(self.labels[axis])
 
     def removable(self, place: int, axis: str) -> list[list[int]]:
-        """The positions of each word that the example can do without."""
+        """The positions of each word that can be removed from the example."""
         length = self.length(axis, place)
         words = self.words.get(axis, tuple(range(len(self.labels[axis]))))[:length]
         bound = {words[position] for position in self.bound(self.place(place))}
@@ -136,7 +136,7 @@ class Outputs:
         return [[position for position, word in enumerate(words) if word == wanted] for wanted in each]
 
     def told(self, place: int, choice: int | str | None = None) -> str:
-        """Which output is meant, in words."""
+        """The name of an output, in words."""
         place = self.place(place)
         label, name = self.labels[self.axis][place], self.name(self.choice(place, choice))
         if label.strip() == name.strip():  # the first word of a text has no space before it
@@ -145,7 +145,7 @@ class Outputs:
 
 
 def next_log_probs(model: Generator, source: Padded, given: Sequence[Sequence[int]]) -> Float[Tensor, "R C"]:
-    """Log-probabilities of what a generator writes after each of several beginnings."""
+    """Log-probabilities of a generator's next token after each of several prefixes."""
     device = device_of(model)
     read = Padded.of([list(row) for row in given]).to(device)
     features, state = model.advance(read.tokens, model.start(source.to(device), read.tokens.shape[1]))
@@ -154,10 +154,10 @@ def next_log_probs(model: Generator, source: Padded, given: Sequence[Sequence[in
 
 
 def without_positions(row: Sequence[Item], positions: Collection[int]) -> list[Item]:
-    """A row but for some positions."""
+    """A row without some positions."""
     return [item for position, item in enumerate(row) if position not in positions]
 
 
 def log_of(probabilities: Float[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
-    """Logarithms that are finite, also with gradients."""
+    """Finite logarithms, with finite gradients."""
     return probabilities.float().clamp_min(torch.finfo(torch.float32).tiny).log()

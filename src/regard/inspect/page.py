@@ -20,12 +20,12 @@ from regard.inspect.units import over_units
 
 HERE = files("regard.inspect")
 EXPLORER = HERE.joinpath("explorer")
-"""The explorer's page, of whose modules other pages take some."""
+"""The explorer's page, some of whose modules other pages share."""
 MOST_CHARACTERS = 20_000_000
 STYLES = ("look.css", "views.css", "style.css")
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 DERIVED = {"heads": head_statistics, "layers": over_layers, "units": over_units}
-"""What the page asks of an inspection that has heads, or gates and states."""
+"""Derived inspections that the page requests if there are heads, or gates and states."""
 
 IMPORT = re.compile(r'^import (?:\{ ([^}]*) \}|\* as (\w+)) from "\./([\w.]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:const|function|class) (\w+))", re.MULTILINE)
@@ -37,7 +37,7 @@ def save_page(inspections: Sequence[Inspection], path: str | Path, *, title: str
 
 
 def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") -> str:
-    """The page: alignment, layers and heads, and all else that is inside; of several inspections, also all at once."""
+    """The page: alignment, layers and heads, and everything else recorded; several inspections also side by side."""
     if not inspections:
         raise UsageError("there is nothing to show; give at least one inspection")
     for place, other in enumerate(inspections):
@@ -67,7 +67,7 @@ def page(inspections: Sequence[Inspection], *, title: str = "Inside the model") 
 
 
 def _apart(names: Iterator[str]) -> Iterator[str]:
-    """The names, with a number where one was there before."""
+    """The names, with a number appended to repeated ones."""
     known: dict[str, int] = {}
     for name in names:
         known[name] = known.get(name, 0) + 1
@@ -80,7 +80,7 @@ def _is_translation(inspection: Inspection) -> bool:
 
 @dataclass
 class Recording:
-    """What a page answers itself: its models, answers by request, and the inspections among these."""
+    """The recorded responses of a page: its models, responses by request, and the inspections among these."""
 
     models: list[dict[str, Any]]
     answers: dict[str, Any] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Recording:
         texts: Sequence[str] = (),
         python: str = "",
     ) -> None:
-        """The answer to a request. Of an inspection, what the page may ask of it too."""
+        """Adds the response to a request; for an inspection, also those that the page may request of it."""
         request = f"{verb} {model} {_canonical(asked)}"
         if not isinstance(answer, Inspection):
             self.answers[request] = answer
@@ -133,7 +133,7 @@ class Recording:
 
 
 def _without_server(title: str, head: str, end: str) -> str:
-    """The explorer's page with what it would ask the server for."""
+    """The explorer's page with `head` and `end` in place of the files that the server would send."""
     template = EXPLORER.joinpath("index.html").read_text(encoding="utf-8")
     template = template.replace("<title>Regard explorer<", f"<title>{escape(title)}<").replace(
         "<h1>Regard<", f"<h1>{escape(title)}<"
@@ -152,12 +152,12 @@ def assembled(name: str, title: str, data: object) -> str:
         "script": bundled(f"{name}.js"),
         "data": _safe_json(data),
     }
-    # In one pass, so that nothing inside of a part is taken for the place of another.
+    # In one pass, so that no text inside a part is taken for a placeholder.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], HERE.joinpath(f"{name}.html").read_text("utf-8"))
 
 
 def bundled(entry: str) -> str:
-    """A module and all that it imports as one script, each of these in a function of its own that gives its exports."""
+    """A module and its imports bundled as one script, each import in a function that returns its exports."""
     every: dict[str, str] = {}
     _collect(entry, every)
     own = every.pop(entry)
@@ -169,7 +169,7 @@ def bundled(entry: str) -> str:
 
 
 def _collect(name: str, into: dict[str, str]) -> None:
-    """The code of a module, after that of those that it imports, which it then takes out of `modules`."""
+    """Adds the code of a module after that of its imports, which it then reads from `modules`."""
     folder = EXPLORER if EXPLORER.joinpath(name).is_file() else HERE
     code = folder.joinpath(name).read_text(encoding="utf-8")
     for *_, other in IMPORT.findall(code):
@@ -185,7 +185,7 @@ def _collect(name: str, into: dict[str, str]) -> None:
 
 
 def _canonical(value: Any) -> str:
-    """A request as the page writes it too: names in order, and nothing that is not said."""
+    """A request in canonical form, as the page writes it: sorted keys, without empty values."""
     if isinstance(value, Mapping):
         said = [(name, each) for name, each in sorted(value.items()) if each not in (None, "") and each is not False]
         return "{" + ",".join(f"{json.dumps(name)}:{_canonical(each)}" for name, each in said) + "}"
@@ -195,7 +195,7 @@ def _canonical(value: Any) -> str:
 
 
 def _safe_json(value: object) -> str:
-    """JSON that cannot end or change the script element it stands in, whatever the labels contain."""
+    """JSON that cannot end or change the enclosing script element, whatever the labels contain."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -11,9 +11,9 @@ from regard.inspect.inspection import Array, Inspection, Links
 from regard.inspect.labels import readable, runs_right_to_left
 
 MEANINGS = {"target": "written", "source": "source", "past": "read before", "feature": "units", "rank": "likeliest"}
-"""What the positions of an axis are, in a word or two."""
+"""The meaning of an axis's positions, in a word or two."""
 NUMBERED = 16
-"""Positions that all have their number beside them, where there are no labels; of more, every tenth has, and so on."""
+"""Without labels, up to this many positions are all numbered; of more, every tenth is, and so on."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Panel:
     columns: tuple[str, ...]
     values: Float[np.ndarray, "R C"]
     texts: np.ndarray | None = None
-    """What stands in each cell, if anything does."""
+    """The text of each cell, if any."""
     gold: Links = frozenset()
     """Pairs (column, row) that are framed."""
 
     @property
     def meaning(self) -> str:
-        """What rows and columns are."""
+        """The meaning of rows and columns."""
         sides = zip(("rows", "columns"), self.axes, strict=True)
         return ", ".join(f"{side}: {MEANINGS.get(axis.partition('+')[0], axis)}" for side, axis in sides if axis)
 
@@ -88,7 +88,7 @@ def _panel(inspection: Inspection, group: Mapping[str, Array], head: int | None)
 
 
 def _texts(values: Float[np.ndarray, "R C"], texts: np.ndarray | None) -> np.ndarray:
-    """What stands in the cells: numbers, after their texts if they have any."""
+    """The text of the cells: numbers, after their texts if they have any."""
     names = [""] * values.size if texts is None else [f"{readable(str(text))} " for text in texts.flat]
     written = [f"{name}{value:.2f}" for name, value in zip(names, values.flat, strict=True)]
     return np.array(written, dtype=object).reshape(values.shape)

@@ -11,13 +11,13 @@ from regard.inspect.inspection import Links
 
 @dataclass(frozen=True)
 class GoldLinks:
-    """Links made by people: those they were sure of, and all they thought possible."""
+    """Links annotated by people: the sure ones, and all possible ones."""
 
     sure: Links
     possible: Links
-    """Contains the sure ones."""
+    """Includes the sure ones."""
     line: int = field(default=0, compare=False)
-    """Where it stands in its file, from 1."""
+    """The line number in the file, from 1."""
 
 
 def pharaoh(links: Collection[tuple[int, int]]) -> str:
@@ -55,13 +55,13 @@ def _tokens(line: str, where: str, kinds: str) -> Iterator[tuple[int, str, int]]
 
 
 def links_end(path: Path, lines: int, pairs: int | None = None) -> DataError:
-    """Where a file of links ends before the text; `pairs` are those of the text, if they are counted."""
+    """The error for a file of links that ends before the text; `pairs` is the length of the text, if known."""
     told = "there are more sentence pairs" if pairs is None else f"there are {counted(pairs, 'sentence pair')}"
     return DataError(f"{path}:{lines}: the links end with {counted(lines, 'line')}, and {told}; {_A_LINE_FOR_EACH}")
 
 
 def links_go_on(path: Path, line: int, pairs: int) -> DataError:
-    """Where a file of links goes on after the text has ended."""
+    """The error for a file of links that continues after the end of the text."""
     return DataError(f"{path}:{line}: links without a sentence pair, of which there are {pairs:,}; {_A_LINE_FOR_EACH}")
 
 

@@ -9,13 +9,13 @@ PAGES, DATA = (".html", ".htm"), ".json"
 
 
 def check_look_name(path: str | Path) -> None:
-    """Refuses a file whose suffix is nothing that an inspection is saved as; call it before anything takes long."""
+    """Refuses a file whose suffix is not a format of inspections; call it before long work."""
     if Path(path).suffix.lower() not in (*PAGES, DATA):
         check_picture_name(path, others=(PAGES[0], DATA))
 
 
 def save(inspection: Inspection, path: str | Path, *, show: str | None = None, head: int | None = None) -> None:
-    """Writes an inspection as what the suffix of the file says."""
+    """Writes an inspection in the format of the file's suffix."""
     check_look_name(path)
     suffix = Path(path).suffix.lower()
     if suffix in PAGES:

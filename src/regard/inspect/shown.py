@@ -1,5 +1,5 @@
-"""Inspections as the explorer's page is told of them: everything but large arrays, which it fetches one by one, or
-finds packed into a page that has no server."""
+"""Inspections as the explorer's page receives them: everything but large arrays, which it fetches one by one, or finds
+packed into a page without a server."""
 
 from base64 import b64encode
 from typing import Any
@@ -12,15 +12,15 @@ from regard.inspect.labels import readable, runs_right_to_left
 from regard.inspect.panel import MEANINGS
 
 FEW = 6000
-"""Numbers of an array that are sent with its name; others are fetched when they are looked at."""
+"""Arrays of at most this many numbers are sent along; larger ones are fetched when they are viewed."""
 EXACT = 200
-"""Numbers of a matrix that are written into a page as they are; others are packed."""
+"""Matrices of at most this many numbers are written into a page in full; larger ones are packed."""
 
 
 def shown(
     name: str, inspection: Inspection, texts: list[str], python: str = "", *, packed: bool = False
 ) -> dict[str, Any]:
-    """What the page knows of an inspection; `packed` says that it cannot fetch the rest."""
+    """An inspection as JSON for the page; with `packed`, including the rest, which it cannot fetch."""
     axes = {axis for array in inspection.values() for axis in array.axes} | {*inspection.labels}
     labels = {
         axis: [*map(readable, known)] for axis in sorted(axes) if (known := inspection.labels_of(axis)) is not None

@@ -60,7 +60,7 @@ def grow_diag(forward: Links, backward: Links) -> Links:
 
 
 def grow_diag_final_and(forward: Links, backward: Links) -> Links:
-    """The same, and then the links of either direction whose words are both still without one (Koehn et al. 2003)."""
+    """The same, and then the links of either direction whose words are both still unlinked (Koehn et al. 2003)."""
     growing = _Growing(forward, backward)
     for direction in (forward, backward):
         for source, target in sorted(direction):
@@ -70,7 +70,7 @@ def grow_diag_final_and(forward: Links, backward: Links) -> Links:
 
 
 class _Growing:
-    """What is chosen so far: grow-diag, when it is made.
+    """The links chosen so far: grow-diag, once constructed.
 
     The published algorithm visits the chosen links in order, again and again, and adds their neighbors. To visit each
     once is enough: a neighbor that may not be added may never be, since words do not lose links.
@@ -104,7 +104,7 @@ class _Growing:
 
 
 def harmonic_mean(forward: Float[np.ndarray, "T S"], backward: Float[np.ndarray, "S T"]) -> Float[np.ndarray, "T S"]:
-    """Of the weights of both directions; 0 where one of them is."""
+    """The harmonic mean of the weights of both directions; 0 where one of them is."""
     both = forward + backward.T
     mean: Float[np.ndarray, "T S"] = np.divide(2 * forward * backward.T, both, out=np.zeros_like(both), where=both > 0)
     return mean
@@ -120,7 +120,7 @@ def by_probability(
 
 
 def reaching(probabilities: Float[np.ndarray, "T S"], threshold: float) -> Links:
-    """The links that are possible at all and whose probability reaches the threshold."""
+    """The links with a nonzero probability that reaches the threshold."""
     targets, sources = np.nonzero((probabilities >= threshold) & (probabilities > 0))
     return frozenset(zip(sources.tolist(), targets.tolist(), strict=True))
 

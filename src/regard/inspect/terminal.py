@@ -1,7 +1,7 @@
 """An inspection as a small picture in the terminal.
 
 Rows and columns are those of every picture. A column is two cells wide, so that a wide character fits above it, and
-longer labels stand upright, one character below the other. What is too long for the width goes on in another band.
+longer labels are written vertically, one character below the other. Columns beyond the width wrap to another band.
 Candidates and single numbers are a table.
 """
 
@@ -25,8 +25,8 @@ SHADES: dict[PictureStyle, str] = {"color": " ", "shades": " ░▒▓█", "asc
 NEGATIVE: dict[PictureStyle, str] = {"color": " ", "shades": " ·-=≡", "ascii": " abcdefghi"}
 """Shades of numbers below zero."""
 EMPTY, FULL, BELOW = (245, 247, 250), (9, 54, 125), (166, 58, 18)
-"""Colors of nothing, of the largest and of the least; labels stand outside of the cells, so no color must be read
-upon."""
+"""Colors of zero, of the largest and of the least value; labels are outside the cells, so no text is drawn on these
+colors."""
 COLUMN = 2
 
 
@@ -78,7 +78,7 @@ def _matrix(panel: Panel, width: int, style: PictureStyle) -> list[Text]:
         lines += [Text(" " * margin + line) for line in _upright(columns[band])]
         for label, row in zip(rows, shares[:, band], strict=True):
             line = Text(" " * (margin - 1 - cell_len(label)) + label + " ") + _cells(row, style)
-            if style != "color":  # there, spaces at the end are cells
+            if style != "color":  # in color, trailing spaces are cells
                 line.rstrip()
             lines.append(line)
     return lines
@@ -126,7 +126,7 @@ def _upright(labels: list[str]) -> list[str]:
 
 
 def _characters(label: str) -> list[str]:
-    """What a reader takes for characters: a letter with the marks that belong to it. None is wider than a column."""
+    """Grapheme clusters: each letter with its combining marks. None is wider than a column."""
     characters: list[str] = []
     for character in label:
         if characters and (combining(character) or category(character) in {"Mn", "Mc", "Me", "Cf"}):
@@ -141,7 +141,7 @@ def _fill(character: str) -> str:
 
 
 def _written(label: str, style: PictureStyle) -> str:
-    """The label; for consoles that can write nothing but ASCII, with `_` for a space and `?` for all the rest."""
+    """The label; for ASCII consoles, with `_` for a space and `?` for other characters."""
     if style != "ascii":
         return label
     return label.replace("␣", "_").encode("ascii", "replace").decode("ascii")

@@ -49,7 +49,7 @@ def _statistics(name: str, array: Array) -> Float[np.ndarray, "5 S"]:
     if len(values) == 0:
         return np.empty((len(STATISTICS), 0))
     rows = [values.mean(1), *np.quantile(values, (0.1, 0.9), axis=1)]
-    # A candidate is no gate: it is what passes one.
+    # A candidate is not a gate: it passes through one.
     is_gate = ".gates." in name and not name.endswith(".candidate")
     shares = [(values > OPEN).mean(1), (values < SHUT).mean(1)]
     return np.stack([*rows, *(share if is_gate else np.full(len(values), np.nan) for share in shares)])

@@ -1,4 +1,4 @@
-"""Runs a model with its taps recorded, and gives what passed them for each example apart."""
+"""Runs a model with its taps recorded, and returns the recorded arrays of each example."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -22,11 +22,11 @@ from regard.models.generator import Generator, Readout, State
 from regard.tap import Seen, Tap, Watchable, record
 
 INSIDE = ("*weights", "*.gates.*", "*.state", "*.memory", "*share")
-"""What an inspection shows of a model: attention, gates and states, and what share of a mixture is copied."""
+"""Taps that an inspection shows: attention, gates and states, and the share of copying in a mixture."""
 CANDIDATES = 5
-"""Likeliest tokens that are shown of each position."""
+"""Number of likeliest tokens shown at each position."""
 LONGEST = 512
-"""Positions of an example whose inside is held in memory at once."""
+"""Most positions of an example whose activations are held in memory."""
 
 Made = TypeVar("Made")
 
@@ -34,10 +34,10 @@ Made = TypeVar("Made")
 def recorded(
     model: Watchable, patterns: Iterable[str], lengths: Mapping[str, Sequence[int]], run: Callable[[], Made]
 ) -> tuple[list[dict[str, Array]], Made]:
-    """What passes the matching taps while `run` runs, for each row apart and without padding; and what `run` gives.
+    """What passes the matching taps during `run`, for each row separately and without padding; and the result of `run`.
 
-    `lengths` says how many positions each row has along an axis. Patterns that match no tap are no error. What reads
-    the spelling of words, each once, has no rows and is left out.
+    `lengths` says how many positions each row has along an axis. Patterns may match no tap. Taps over the spelling of
+    words, each read once, have no rows and are left out.
     """
     every = {name: module for name, module in model.named_modules() if isinstance(module, Tap)}
     found = {
@@ -58,8 +58,8 @@ def recorded(
 
 
 def _whole(name: str, tap: Tap, passed: list[Tensor]) -> Float[np.ndarray, "rows ..."]:
-    """What passed a tap, as one array; refuses what is not as the tap says. A recurrent decoder whose attention is
-    intervened in passes one target position after another."""
+    """The recorded values of a tap as one array; refuses a shape that contradicts the tap's axes. A recurrent decoder
+    whose attention is intervened in passes one target position after another."""
     shapes = [tuple(tensor.shape) for tensor in passed]
     if len(shapes) > 1 and "target" in tap.axes and all(len(shape) == len(tap.axes) for shape in shapes):
         axis = tap.axes.index("target")
@@ -94,7 +94,7 @@ def watch(
     batch_tokens: int = 4096,
     words: Sequence[Sequence[int]] | None = None,
 ) -> list[dict[str, Array]]:
-    """What passes the taps of a model while it writes given targets, for each example, in the given order.
+    """The values at a model's taps while it reads given targets under teacher forcing, for each example, in order.
 
     Sources and targets are tokens without specials. The model reads them with END added, so an example has a position
     for every source token and one for END, and as many along the target. Without patterns these are the model's
@@ -122,7 +122,7 @@ def _read(model: Generator, source: Padded, given: Int[Tensor, "N n"]) -> tuple[
 
 
 def refuse_long_look(tokens: int) -> None:
-    """Refuses a text whose inside would not fit into memory."""
+    """Refuses a text whose activations would not fit into memory."""
     if tokens > LONGEST:
         raise UsageError(f"a text of {tokens:,} tokens is too long to look at; give one of at most {LONGEST}")
 

@@ -20,16 +20,16 @@ COLORS = (
     *("#1f6fb4", "#d9541e", "#2a8c4a", "#8b4fb8", "#c7911b", "#c23b6b", "#1b9aa0", "#7a5a3a"),
     *("#5a6b1f", "#3f4fc0", "#a03030", "#4f7f9f"),
 )
-"""Of groups, one after the other, and then from the start."""
+"""Colors of groups, in order and then from the start."""
 INCHES = 11.0
 """Side of the picture."""
 SHIFTS = (
     *((4, 0, "left", "center"), (-4, 0, "right", "center"), (0, 4, "center", "bottom"), (0, -4, "center", "top")),
     *((3, 3, "left", "bottom"), (3, -3, "left", "top"), (-3, 3, "right", "bottom"), (-3, -3, "right", "top")),
 )
-"""Where a name may stand beside its point, in the order in which it is tried."""
+"""Offsets of a name from its point, in the order in which they are tried."""
 FARTHER = (1, 2.5, 4)
-"""How many times as far off a name of a group may stand, where it is crowded."""
+"""Factors by which the name of a group may be moved farther away where it is crowded."""
 
 
 def save_map(found: "WordMap", path: str | Path, *, title: str = "") -> None:
@@ -39,7 +39,7 @@ def save_map(found: "WordMap", path: str | Path, *, title: str = "") -> None:
 
 
 def draw_map(found: "WordMap", *, title: str = "") -> "Figure":
-    """A point for each word, groups in colors of their own; names stand where there is room, those of groups first."""
+    """A point for each word, colored by group; names where there is room, those of groups first."""
     figure = new_figure(figsize=(INCHES, _height(found)), layout="constrained")
     axes = figure.add_subplot()
     axes.set(xticks=[], yticks=[], aspect="equal")
@@ -115,17 +115,17 @@ def _by_importance(groups: Sequence[str]) -> Iterable[int]:
 
 
 class Taken:
-    """Boxes of a picture in which something stands already."""
+    """Occupied boxes of a picture."""
 
     def __init__(self) -> None:
         self._boxes = np.empty((0, 4))
 
     def add(self, box: "Bbox") -> None:
-        """Takes a box, whatever stands there."""
+        """Takes a box, occupied or not."""
         self._boxes = np.vstack([self._boxes, [*box.min, *box.max]])
 
     def add_if_free(self, box: "Bbox") -> bool:
-        """Takes a box if nothing stands in it; says whether it did."""
+        """Takes a box if it is free; returns whether it was."""
         (left, low), (right, high) = box.min, box.max
         others = self._boxes
         apart = (others[:, 0] > right) | (others[:, 2] < left) | (others[:, 1] > high) | (others[:, 3] < low)

@@ -213,7 +213,7 @@ def _advance(
     )  # fmt: skip
     number = tl.load(count + search) + more
 
-    # The best of the others go on.
+    # The best of the others continue.
     goes = (ends == 0) & (last == 0) & (rank < kept) & ((best > float("-inf")) | (best != best))
     into = (tl.cumsum(goes.to(tl.int32), 0)[None, :] == slot[:, None] + 1) & goes[None, :]
     filled = tl.sum(into.to(tl.int32), 1) > 0
@@ -221,7 +221,7 @@ def _advance(
     follows = tl.sum(tl.where(into, parent[None, :], 0), 1)
     following = tl.sum(tl.where(into, token[None, :], 0), 1)
 
-    # The same rules as in `SearchStepper.step`; the first of those that go on is the best.
+    # The same rules as in `SearchStepper.step`; the first of those that continue is the best.
     top = tl.sum(tl.where(slot == 0, going, 0.0), 0)
     enough = number >= beam
     is_over = was_over | (least >= tl.div_rn(top, tl.load(bound + search))) | enough | ((top > float("-inf")) == 0)

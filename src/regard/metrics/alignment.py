@@ -104,7 +104,7 @@ def alignment_error_rate(
 
 
 FAR, LEAST = 0.1, 20
-"""What error rates differ by if links are meant otherwise, and the true links from which on that is no chance."""
+"""Minimum difference of error rates to suspect another format, and of true links to rule out chance."""
 _WAYS: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
     "with source and target of each link exchanged, so that one of both files seems to have target-source": (
         lambda source, target: (target, source)
@@ -117,7 +117,7 @@ _WAYS: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
 
 
 def read_otherwise(found: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links]) -> str:
-    """What to say if links are far nearer to the true ones when they are read in another way; empty if they are not."""
+    """A warning if links agree far better with the true ones when read in another format; empty if not."""
     if sum(map(len, sure)) < LEAST:
         return ""
     rate = alignment_error_rate(found, sure, possible).value
@@ -138,12 +138,12 @@ def alignment_scores(
 
 
 def agreement(forward: Sequence[Links], backward: Sequence[Links]) -> MetricScore:
-    """How far two directions agree where there is no gold: F1 of the links of the one against those of the other."""
+    """How far two directions agree, if there is no gold: F1 of one direction's links against the other's."""
     return agreement_of(link_table(forward, backward))
 
 
 def agreement_of(table: LinkTable) -> MetricScore:
-    """The same of counted links, of the one direction as those that were found, of the other as the sure ones."""
+    """The same from counts: one direction's links are those found, the other's the sure ones."""
     score = _with_margin(table, lambda counts: counts.f1)
     return replace(score, name="agreement of both directions", signature=score.signature.replace("sure:", "reverse:"))
 

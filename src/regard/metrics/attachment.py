@@ -44,7 +44,7 @@ class Tree(Protocol):
 
 @dataclass(frozen=True)
 class AttachmentCounts:
-    """What is counted of each sentence."""
+    """The counts of each sentence."""
 
     words: Counts
     heads: Counts
@@ -87,7 +87,7 @@ def count_attachments(found: Sequence[Tree], gold: Sequence[Tree]) -> Attachment
 
 
 def _counts(found: Tree, gold: Tree) -> tuple[int, ...]:
-    """Of one sentence, in the order of `AttachmentCounts`."""
+    """The counts of one sentence, in the order of `AttachmentCounts`."""
     heads = [one == other for one, other in zip(found.heads, gold.heads, strict=True)]
     relations, wanted = (list(map(universal, tree.relations)) for tree in (found, gold))
     arcs = [same and one == other for same, one, other in zip(heads, relations, wanted, strict=True)]

@@ -75,7 +75,7 @@ class LabelCounts:
         return MetricScore(name, value, f"{signature}|bootstrap:{RESAMPLES}", (high - low) / 2)
 
     def _value(self, name: str, drawn: Numbers) -> float:
-        """A score of some texts, each as often as it is drawn."""
+        """A score of a bootstrap sample of texts."""
         if name == "accuracy":
             return 100 * float(self.exact[drawn].mean())
         times = np.bincount(drawn, minlength=len(self.exact))[self.texts]

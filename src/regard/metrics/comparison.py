@@ -76,7 +76,7 @@ class Comparison:
         return html_table([("", self.numbers()), ("", self.verdict()), ("computed by", self.signature)])
 
     def verdict(self) -> str:
-        """What the numbers mean, in words."""
+        """The conclusion from the numbers."""
         if self.difference == 0 and self.p_value == 1:
             return "no difference at all"
         often = f"equally good systems differ this much in {_frequency(self.p_value)} comparisons"
@@ -118,7 +118,7 @@ def compared(
     lower_is_better: bool = False,
     digits: int = 2,
 ) -> Comparison:
-    """A score of two systems, of their counts on each line, whose sum it is a function of."""
+    """A score of two systems, given their counts on each line; it is a function of the sum."""
     draws = np.random.default_rng(_seed()).choice(len(ours), size=(RESAMPLES, len(ours)), replace=True)
     differences = np.sort([score(ours[rows].sum(axis=0)) - score(theirs[rows].sum(axis=0)) for rows in draws])
     cut = RESAMPLES // 40  # 2.5 % at either end
@@ -136,7 +136,7 @@ def compared(
 
 
 def _conditions() -> dict[str, str]:
-    """What the interval and the p-value depend on, for signatures."""
+    """The conditions of the interval and the p-value, for signatures."""
     return {"bs": str(RESAMPLES), "ar": str(TRIALS), "seed": str(_seed()).lower(), "ties": "counted"}
 
 

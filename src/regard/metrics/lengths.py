@@ -35,7 +35,7 @@ class LengthQuality:
     bleu: MetricScore
     chrf: MetricScore
     unit: str = "words"
-    """What lengths are counted in."""
+    """The unit of lengths."""
 
     @property
     def label(self) -> str:

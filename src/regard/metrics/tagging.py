@@ -27,7 +27,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TagCounts:
-    """What is counted of each sentence."""
+    """The counts of each sentence."""
 
     right_words: Counts
     words: Counts

@@ -1,8 +1,8 @@
 """Adaptive softmax (Grave, Joulin, Cissé, Grangier and Jégou 2017): frequent tokens first, the others in parts.
 
 The head has the most frequent tokens and one entry for each part of the others; the probability of a token in a part is
-that of the part times that of the token within it. Rarer parts have narrower vectors, which saves the time: a quarter
-of a million tokens cost as much as some forty thousand.
+that of the part times that of the token within it. Rarer parts have narrower vectors, which saves time: a quarter of a
+million tokens cost as much as some forty thousand.
 
 The paper computes a part only for rows whose target is in it, which the host must count. Here every row computes every
 part, in chunks of at most `LARGEST` logits: without a synchronization, so a step can be captured.

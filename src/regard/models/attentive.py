@@ -25,7 +25,7 @@ from regard.recipe import AttentiveModel
 from regard.tap import name_axes
 
 PARTS = {1: (0, 0, 0), 2: (0, 1, 1), 3: (0, 1, 2)}
-"""Which part of a state is key, value and prediction, if it has so many."""
+"""The parts of a state that are key, value and prediction, by the number of parts."""
 
 
 class AttentiveLanguageModel(LookingBack):

@@ -1,6 +1,6 @@
-"""What reads the spelling of a word: a CNN (Ma and Hovy 2016) or a bidirectional LSTM (Lample et al. 2016).
+"""Character encoders of words: a CNN (Ma and Hovy 2016) and a bidirectional LSTM (Lample et al. 2016).
 
-Each is given the characters of U different words and returns a vector for each. Padding changes nothing, and words are
+Each maps the characters of U distinct words to a vector for each. Padding changes nothing, and words are
 independent.
 """
 

@@ -1,4 +1,4 @@
-"""A classifier: words, an encoder, pooling, perhaps what was said before, and a score for each label."""
+"""A classifier: words, an encoder, pooling, optional context, and a score for each label."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -17,8 +17,8 @@ from regard.tokens.word_vocabulary import WordVocabulary
 
 
 class TextClassifier(nn.Module):
-    """Gives each text a score for each label, which the tap `scores` shows. With `multiple`, each label is decided by
-    itself (sigmoid); otherwise they share one probability (softmax)."""
+    """Gives each text a score for each label, which the tap `scores` shows. With `multiple`, each label is
+    independent (sigmoid); without, they share one distribution (softmax)."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class TextClassifier(nn.Module):
         return pooled
 
     def choose(self, vectors: Float[Tensor, "N F"], texts: TextsInContext | None = None) -> Float[Tensor, "B L"]:
-        """The scores of labels, given the vectors of texts, or of all that are read for `texts`."""
+        """The scores of labels, given the vectors of texts, or of `texts` and their context."""
         if texts is not None:
             assert self.context is not None
             vectors = self.context(vectors, texts)

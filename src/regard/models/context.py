@@ -11,9 +11,9 @@ from regard.tap import name_axes
 
 
 class ConversationContext(nn.Module):
-    """Gives each text its own vector v and its context: with u of a text before it, and r a learned vector for how far
-    that is and whether the same speaker says it, v is the query, and u + r are keys and values. The first text of a
-    conversation has a context of zeros. The tap `attention.weights` shows the weights, the nearest text first."""
+    """Gives each text its own vector v and its context: with u the vector of an earlier text, and r a learned vector
+    for its distance and whether it has the same speaker, v is the query, and u + r are keys and values. The first text
+    of a conversation has a context of zeros. The tap `attention.weights` shows the weights, the nearest text first."""
 
     def __init__(self, settings: ContextTable, width: int) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class ConversationContext(nn.Module):
         name_axes(self.attention, query="text", key="earlier")
 
     def forward(self, vectors: Float[Tensor, "N F"], texts: TextsInContext) -> Float[Tensor, "B G"]:
-        """`vectors` are those of all texts that are read."""
+        """`vectors` are those of all texts, context included."""
         distances = torch.arange(texts.earlier.shape[1], device=vectors.device)
         said = vectors[texts.earlier.clamp_min(0)] + self.relation[2 * distances + texts.same]
         own, said = vectors[texts.asked], said.unsqueeze(1)

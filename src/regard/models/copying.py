@@ -29,8 +29,8 @@ class CopyReadout(Readout):
     """A readout of the vocabulary, bound to the words of each row's context.
 
     The first axis of features is that of the rows. Features are [hidden | s | c(1) … c(K)], as made by `join`, in
-    float32 at least, because in bfloat16 the shares would not sum to one. `part` is what an inspection calls what is
-    copied.
+    float32 at least, because in bfloat16 the shares would not sum to one. `part` is the name of the copied share in
+    an inspection.
     """
 
     def __init__(self, vocabulary: Readout, words: Int[Tensor, "N K"], slots: int, *, part: str = "copied") -> None:
@@ -78,7 +78,7 @@ class CopyReadout(Readout):
         return _logaddexp(known, _log(copied)), mean + share.squeeze(-1).clamp(min=LEAST).log()
 
     def parts(self, features: Float[Tensor, "*rows F"], targets: Int[Tensor, "*rows"]) -> dict[str, Tensor]:
-        """What the probability of each target is the sum of: that of the vocabulary, and of what is copied."""
+        """The summands of each target's probability: generating it from the vocabulary, and copying it."""
         hidden, share, copies = self._parts(features)
         inside = targets < self.vocabulary.size
         known = targets.where(inside, UNKNOWN)
@@ -90,7 +90,7 @@ class CopyReadout(Readout):
         return found | {self.part: (copies * (self._context_words(features) == targets[..., None])).sum(-1)}
 
     def copied(self, features: Float[Tensor, "*rows F"]) -> dict[str, Tensor]:
-        """The probability of copying from each position of the context, whatever word stands there."""
+        """The probability of copying from each position of the context, whatever the word there."""
         hidden, share, copies = self._parts(features)
         inner = self.vocabulary.copied(hidden) if isinstance(self.vocabulary, CopyReadout) else {}
         return {name: share * part for name, part in inner.items()} | {self.part: copies}

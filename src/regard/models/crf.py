@@ -23,8 +23,8 @@ AT_ONCE = 1 << 24
 
 
 class CRF(nn.Module):
-    """Scores and finds sequences of C tags. `allowed` says which tag may follow which; row and column C stand for what
-    is before the first word and after the last. Rows are padded on the right; emissions of padding are ignored. An
+    """Scores and finds sequences of C tags. `allowed` says which tag may follow which; row C is the beginning of
+    a sentence, column C its end. Rows are padded on the right; emissions of padding are ignored. An
     empty sentence has one sequence of tags, the empty one."""
 
     allowed: Bool[Tensor, "D D"]
@@ -78,7 +78,7 @@ class CRF(nn.Module):
         return torch.stack(found[::-1], 1)
 
     def scores(self) -> tuple[Float[Tensor, " C"], Float[Tensor, "C C"], Float[Tensor, " C"]]:
-        """Of each tag at the start, after each other and at the end, with what is not allowed `FORBIDDEN`."""
+        """Scores of each tag at the start, after each other tag and at the end; `FORBIDDEN` where not allowed."""
         forbidden, tags = ~self.allowed, len(self.start)
         return (
             self.start.float().masked_fill(forbidden[tags, :tags], FORBIDDEN),

@@ -36,7 +36,7 @@ class TransformerLanguageState(State):
     inputs: list[Float[Tensor, "N m E"]]
     """Inputs of each block at the last words; empty without memory."""
     there: Bool[Tensor, "N m"] | None
-    """Which of these are words, not padding."""
+    """True for words, False for padding."""
     real: Bool[Tensor, "N L"] | None = None
     """Which of the first positions in the caches are words: rows that have read less than the memory holds are
     padded."""

@@ -1,5 +1,5 @@
 """Pooling: one vector for a text, from the features of its words. Padding changes nothing; an empty text gives zeros,
-or the encoder's last state of nothing."""
+or the encoder's `final` vector of an empty sequence."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -74,8 +74,8 @@ def start_from_vectors(
     tokenizers: Mapping[str, Tokenizer] | Mapping[str, WordVocabulary],
     table: str = "model.vectors",
 ) -> list[str]:
-    """Copies the vectors of the settings' files into a new model; returns a line about each file. `table` is what the
-    settings are called."""
+    """Copies the vectors of the settings' files into a new model; returns a line about each file. `table` is the name
+    of the settings."""
     lines = []
     for setting, file in settings.files.items():
         embedding = embedding_of(model, setting)

@@ -1,4 +1,4 @@
-"""A tagger: words, an encoder, an output that chooses a tag for each word, and perhaps pooling and a score for each
+"""A tagger: words, an encoder, an output that chooses a tag for each word, and optionally pooling and a score for each
 label of the sentence."""
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from regard.tokens.word_vocabulary import WordVocabulary
 
 
 class TagOutput(nn.Module, ABC):
-    """Chooses tags by their scores at each word. What it gives at padding is arbitrary."""
+    """Chooses tags by their scores at each word; arbitrary at padding."""
 
     @abstractmethod
     def loss(
@@ -77,14 +77,14 @@ class CrfOutput(TagOutput):
 
 
 def allowed_transitions(tags: Sequence[str], scheme: Scheme) -> Bool[Tensor, "D D"]:
-    """Which tag may follow which in a scheme; the last row and column stand for the ends of a sentence."""
+    """Which tag may follow which in a scheme; the last row is the beginning of a sentence, the last column its end."""
     ends = [*tags, OUTSIDE]
     return torch.tensor([[may_follow(scheme, before, after) for after in ends] for before in ends])
 
 
 class WordTagger(nn.Module):
-    """Gives each word a score for each tag, which the tap `scores` shows; `output` makes tags of them. With labels, the
-    whole sentence has a score for each of them (tap `label_scores`), from the same features (Liu and Lane 2016)."""
+    """Gives each word a score for each tag, which the tap `scores` shows; `output` chooses tags. With labels, the whole
+    sentence has a score for each of them (tap `label_scores`), from the same features (Liu and Lane 2016)."""
 
     def __init__(
         self,
@@ -126,8 +126,8 @@ class WordTagger(nn.Module):
         lengths: Int[Tensor, " B"],
         labels: Int[Tensor, " B"],
     ) -> Float[Tensor, ""]:
-        """Minus the log-likelihood of tags and of labels, given what `forward` gives, summed. Labels that are MISSING
-        do not count."""
+        """Minus the log-likelihood of tags and of labels, given the results of `forward`, summed. Labels that are
+        MISSING are ignored."""
         of_tags, of_labels = scores
         loss = self.output.loss(of_tags, tags, lengths)
         if of_labels is None:

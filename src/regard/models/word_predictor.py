@@ -1,4 +1,4 @@
-"""A language model of an encoder: each word is guessed from its neighbors, masked, or from the words before it."""
+"""Pretraining of an encoder: it predicts masked words from their neighbors, or each word from those before it."""
 
 import torch
 from jaxtyping import Float
@@ -16,11 +16,11 @@ from regard.tap import name_axes
 from regard.tokens.word_vocabulary import WordVocabulary
 
 ROWS_AT_ONCE = 256
-"""Words whose logits are held in memory together when they are judged."""
+"""Maximum number of words whose logits are in memory at once in evaluation."""
 
 
 class WordReadout(LinearReadout):
-    """Predicts the words whose vectors are learned."""
+    """Predicts only words with learned vectors."""
 
     @property
     def weight(self) -> Float[Tensor, "V E"]:
@@ -28,10 +28,10 @@ class WordReadout(LinearReadout):
 
 
 class WordPredictor(nn.Module):
-    """Gives features for each word; `readout` makes probabilities of words of them.
+    """Features for each word, from which `readout` predicts it.
 
-    An encoder that reads in both directions is to be given sentences with masked words (`regard.data.masking`). Of one
-    that reads in one direction, the features of a word are those of the words before it, zeros for the first.
+    A bidirectional encoder needs sentences with masked words (`regard.data.masking`). With a unidirectional one, the
+    features of a word are those at the word before it, zeros for the first.
     """
 
     def __init__(self, settings: PretrainingModel, words: WordTable, vocabulary: WordVocabulary) -> None:
@@ -51,12 +51,12 @@ class WordPredictor(nn.Module):
         return F.pad(features, (0, 0, 1, 0))[:, :-1] if self.is_causal else features
 
     def loss(self, batch: MaskedBatch) -> Float[Tensor, ""]:
-        """Minus the log-likelihood of the wanted words, summed."""
+        """Negative log-likelihood of the words to predict, summed."""
         words = batch.words.masked_fill(~batch.wanted, 0)
         return self.readout.cost(self(batch.sentences), words, batch.wanted, 0.0)
 
     def judge(self, batch: MaskedBatch) -> tuple[float, int]:
-        """The same loss, and how many of the words are the likeliest at their place."""
+        """The same loss, and the number of words that are the likeliest at their position."""
         features, words = self(batch.sentences)[batch.wanted], batch.words[batch.wanted]
         loss, right = torch.zeros((), dtype=torch.float64), 0
         for some, wanted in zip(torch.split(features, ROWS_AT_ONCE), torch.split(words, ROWS_AT_ONCE), strict=True):

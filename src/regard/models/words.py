@@ -1,9 +1,9 @@
-"""Words as vectors: an embedding, beside it what is read of the characters, ready for any encoder.
+"""Word vectors for any encoder: an embedding, optionally concatenated with a character encoder.
 
     words = WordInput(recipe.words, vocabulary, encoder.input_width)
     encoded = encoder.encode(words(sentences), sentences.lengths)
 
-Characters influence the vector of their own word alone.
+Characters only influence the vector of their word.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ from regard.tokens.word_vocabulary import WordVocabulary
 
 
 class WordEmbedding(TokenEmbedding):
-    """Vectors of words. Those of the last `unseen` ones, which the training text does not have, never change: an
-    optimizer need not go through the whole of a large table of word vectors in every step.
+    """Vectors of words. The last `unseen` ones, which do not occur in the training text, are frozen, so that an
+    optimizer need not update a whole large table of word vectors in every step.
 
-    `sources` are those of a vocabulary that has grown (`WordVocabulary.grown`)."""
+    `sources` are those of an extended vocabulary (`WordVocabulary.grown`)."""
 
     def __init__(self, size: int, width: int, unseen: int = 0, sources: Sequence[int] = ()) -> None:
         # Features of variance one, as encoders expect.
@@ -47,9 +47,9 @@ class WordEmbedding(TokenEmbedding):
     def grown(
         self, vectors: Float[Tensor, "L E"], fixed: Float[Tensor, "unseen E"] | None = None
     ) -> Float[Tensor, "M E"]:
-        """The vectors of a model that has not all of these words: each new one has that by which it was read there."""
+        """The vectors of a model that lacks some of these words: each new word gets the vector it was read with."""
         known = vectors if fixed is None else torch.cat([vectors, fixed])
-        fits = max(self.sources, default=0) < len(known)  # or else they are no vectors of the words it started from
+        fits = max(self.sources, default=0) < len(known)  # or else they are not those that it was extended from
         return torch.cat([vectors, known[self.sources]]) if fits else vectors
 
     def look_up(self, tokens: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows E"]:

@@ -17,7 +17,7 @@ def segment_loss(
     label_smoothing: float = 0.0,
     penalty: Penalty | None = None,
 ) -> tuple[Float[Tensor, ""], Carry | None]:
-    """The summed negative log-likelihood of a segment's wanted tokens, in float32, plus the penalties; and the state to
+    """The summed negative log-likelihood of a segment's target tokens, in float32, plus the penalties; and the state to
     carry into the next segment."""
     reading = read_segment(model, batch, carry)
     readout, wanted = model.readout_of(reading.state), batch.wanted
@@ -40,7 +40,7 @@ def read_segment(model: LanguageModel, batch: SegmentBatch, carry: Carry | None)
 
 def _penalties(reading: Reading, batch: SegmentBatch, penalty: Penalty) -> Float[Tensor, ""]:
     """Activation regularization (of outputs) and temporal activation regularization (of their changes; Merity, McCann
-    and Socher 2017): mean squares over features, summed over the wanted tokens."""
+    and Socher 2017): mean squares over features, summed over the target tokens."""
     keep, wide = batch.wanted.keep, torch.promote_types(reading.raw.dtype, torch.float32)
     loss = reading.raw.new_zeros((), dtype=wide)
     if penalty.activation:

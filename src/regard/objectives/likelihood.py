@@ -13,7 +13,7 @@ from regard.models.generator import Generator, Readout
 def cross_entropy(
     model: Generator, batch: PairBatch, label_smoothing: float = 0.0, coverage: float = 0.0
 ) -> Float[Tensor, ""]:
-    """The summed negative log-likelihood of the wanted targets, in float32.
+    """The summed negative log-likelihood of the targets, in float32.
 
     With smoothing ε the target distribution is (1 − ε) · onehot + ε · uniform over the whole vocabulary (Szegedy et
     al. 2016), so a target costs −(1 − ε) · log p(target) − ε · mean over V of log p. `coverage` weighs the coverage
@@ -26,7 +26,7 @@ def r_drop(
     model: Generator, batch: PairBatch, weight: float, label_smoothing: float = 0.0, coverage: float = 0.0
 ) -> Float[Tensor, ""]:
     """Cross entropy of two passes that differ in dropout, plus `weight` times their divergence (R-Drop, Liang et al.
-    2021), summed over the wanted targets, in float32.
+    2021), summed over the targets, in float32.
 
     It is half of the paper's loss, ½ · (NLL₁ + NLL₂) + ½ · weight · ½ · (KL(p₁ ‖ p₂) + KL(p₂ ‖ p₁)): the weight is the
     paper's, and without dropout this is the cross entropy of one pass. Both passes are computed as one batch.

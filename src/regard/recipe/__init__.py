@@ -1,4 +1,4 @@
-"""Recipes: the whole truth of a run, as strict and typed TOML. Never imports torch."""
+"""Recipes: the full description of a run, as strict, typed TOML. Never imports torch."""
 
 from regard.recipe.classifying import (
     ClassifierModel,

@@ -12,7 +12,7 @@ from regard.registry import Entry, Registry
 
 
 class AlignmentData(Data):
-    """Where pairs come from, and what in them is a word. All are trained on: there are no true links to keep apart."""
+    """Where pairs come from, and what counts as a word. All are trained on: there are no true links to keep apart."""
 
     units: Literal["auto", "blanks", "characters"] = "auto"
     """What is linked: words between spaces, characters in scripts without spaces, or either, line by line."""
@@ -67,7 +67,7 @@ AlignerModel = Annotated[HmmAligner, ChosenBy(ALIGNERS)]
 
 
 class AlignmentCorpus(AnyRecipe):
-    """What reading and checking of parallel text needs."""
+    """The settings for reading and checking parallel text."""
 
     task: Literal["alignment"]
     data: AlignmentData

@@ -107,7 +107,7 @@ class ClassifyingData(Corpus):
 
 
 class ContextTable(Section):
-    """What is read of the conversation before a text, beside the text itself."""
+    """How the conversation before a text is read."""
 
     kind: Literal["none", "attention"] = "none"
     """Nothing, or a mean of the vectors of the preceding texts, weighted by attention with the text's own vector as the
@@ -123,12 +123,12 @@ class ContextTable(Section):
 
     @property
     def texts_before(self) -> int:
-        """Texts before each that are read with it."""
+        """Number of preceding texts that are read with each text."""
         return 0 if self.kind == "none" else self.reach
 
 
 class ClassifierModel(Section):
-    """What reads a text, and how its features are pooled."""
+    """The encoder of a text, and how its features are pooled."""
 
     encoder: Annotated[Encoding, ChosenBy(ENCODERS)]
     """What reads the vectors of the words."""
@@ -141,7 +141,7 @@ class ClassifierModel(Section):
 
 
 class ClassifyingCorpus(AnyRecipe):
-    """What reading and checking of texts with labels needs."""
+    """The settings for reading and checking texts with labels."""
 
     task: Literal["classifying"]
     data: ClassifyingData

@@ -1,4 +1,4 @@
-"""What is wrong with a recipe, in the user's own words: pydantic's errors as sentences."""
+"""Turns pydantic's errors into sentences about the user's settings."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,20 +13,20 @@ from regard.recipe.settings import Setting, settings_of
 
 
 def complaints(error: ValidationError, where: str, section: type[BaseModel], changes: Sequence[str] = ()) -> str:
-    """Everything that is wrong with a recipe or a table of one, a line for each setting. `where` is what to blame,
-    unless one of the `key=value` changes is."""
+    """All errors in a recipe or one of its tables, one line per setting. `where` names the source of settings that no
+    `key=value` change made."""
     known = settings_of(section)
     return "\n".join(_in_words(where, known, detail, changes) for detail in _details(error))
 
 
 def broken_plugins() -> str:
-    """What to say of an unknown name where a package failed that may have brought it."""
+    """A note for errors about unknown names: the packages that failed to load and may define them."""
     broken = [f"{package} ({reason})" for package, reason in failures().items()]
     return f"; not loaded: {', '.join(broken)}" if broken else ""
 
 
 def blamed(where: str, dotted: str, changes: Sequence[str]) -> str:
-    """Where a setting comes from: the last change that made it, or else the recipe, which may be right otherwise."""
+    """The source of a setting: the last change that made it, or else the recipe."""
     for change in reversed(changes):
         if f"{dotted}.".startswith(f"{change.partition('=')[0].strip()}."):
             return f"--set {change!r}"
@@ -34,8 +34,7 @@ def blamed(where: str, dotted: str, changes: Sequence[str]) -> str:
 
 
 def _blamed_by_name(where: str, table: str, message: str, changes: Sequence[str]) -> str:
-    """The same for settings that contradict each other, which are known by the message alone: the last change of one
-    that it names."""
+    """The same for contradicting settings, which only the message names: the last change of one of them."""
     inside = f"{table}." if table else ""
     for change in reversed(changes):
         name = change.partition("=")[0].strip()
@@ -45,7 +44,7 @@ def _blamed_by_name(where: str, table: str, message: str, changes: Sequence[str]
 
 
 def _details(error: ValidationError) -> Iterator[Any]:
-    """What is wrong, each setting once: of one that takes names or something else pydantic has a word for each."""
+    """Pydantic's errors, one per setting: it reports each branch of a union with names separately."""
     found = error.errors()
     places = [detail["loc"] for detail in found]
     several = {place[:-1] for place in places if place and str(place[-1]).startswith("literal[")}
@@ -127,11 +126,11 @@ _KINDS = {
     "list_type": 'a list in brackets, such as ["one", "two"]',
     "string_type": "text in quotes",
 }
-"""What a value of a setting must be, by what pydantic calls the error."""
+"""What a value must be, by pydantic's error type."""
 
 
 def namesakes(name: str, known: Sequence[Setting]) -> list[str]:
-    """Settings of any table that have this name there: `seed`, if someone writes `train.seed`."""
+    """Settings with this name in any table: `seed`, if the user writes `train.seed`."""
     return list(dict.fromkeys(setting.name for setting in known if setting.name.split(".")[-1] == name))
 
 
@@ -148,6 +147,6 @@ def _siblings(known: Sequence[Setting], table: list[str], only_for: str) -> list
 
 
 def _kinds(known: Sequence[Setting], table: str) -> list[str]:
-    """The kinds that a table may be of."""
+    """The kinds a table may have."""
     of_table = (setting.only_for for setting in known if setting.name == f"{table}.kind")
     return list(dict.fromkeys(filter(None, of_table)))

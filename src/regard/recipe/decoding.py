@@ -83,7 +83,7 @@ class Decoding(Drawing):
         return int(words * self.longest_factor) + self.longest_extra
 
     def search(self) -> "Decoding":
-        """How the search goes: with `risk`, it gives all candidates."""
+        """The settings of the search itself: with `risk`, it returns all candidates."""
         if self.risk == "none":
             return self
         width = max(self.beam, self.candidates)

@@ -1,4 +1,4 @@
-"""`[model.encoder]`: what reads a sequence, one table for each kind of encoder."""
+"""`[model.encoder]`: a table for each kind of encoder."""
 
 from typing import Any, Literal
 
@@ -36,12 +36,12 @@ class EncoderTable(Section):
 
     @property
     def is_causal(self) -> bool:
-        """Whether the features of a place depend on no later one."""
+        """Whether the features of a position depend on no later one."""
         return False
 
 
 class AveragingEncoding(EncoderTable):
-    """Means of word vectors: around each place, and of the whole (Ranzato et al. 2016, Iyyer et al. 2015)."""
+    """Means of word vectors: around each position, and of the whole (Ranzato et al. 2016, Iyyer et al. 2015)."""
 
     kind: Literal["averaging"]
     """Which encoder."""
@@ -62,7 +62,7 @@ class AveragingEncoding(EncoderTable):
 
 
 class WindowEncoding(EncoderTable):
-    """Layers that each see the places around a place (Collobert et al. 2011)."""
+    """Layers that each see the positions around a position (Collobert et al. 2011)."""
 
     kind: Literal["window"]
     """Which encoder."""
@@ -152,7 +152,7 @@ perhaps with the embedding of another module."""
 
 
 def refuse_two_encoders(model: Section, encoder: EncoderTable | None, *own: str) -> None:
-    """Refuses settings of the encoder that a model has by itself (`own`) beside a table of another one."""
+    """Refuses settings of a model's built-in encoder (`own`) next to a table for another one."""
     for name in own:
         value = getattr(model, name)
         # A recipe that spells out every setting has the defaults too.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number by which validations judge a model."""
+    """A metric by which validations judge a model."""
 
     more_is_better: bool
     decodes: bool = False
@@ -36,29 +36,29 @@ class Verb:
 
 @dataclass(frozen=True)
 class TaskKind:
-    """A task. What is named as `package.module:function` is imported on first use and may import torch."""
+    """A task. `package.module:function` names are imported on first use and may import torch."""
 
     help: str
     """What its models do, in one sentence."""
     recipe: "type[AnyRecipe]"
     """The class of its recipes."""
     corpus: "type[AnyRecipe]"
-    """The part of the recipe that reading and checking of its data needs."""
+    """The part of the recipe for reading and checking its data."""
     takes: Callable[[Sequence[str]], bool]
     """Whether files that `regard check` is given without a recipe are data of this task, by their number and names."""
     check: str
-    """(corpus: the recipe or its `corpus`) -> Report: what is wrong with the data."""
+    """(corpus: the recipe or its `corpus`) -> Report: the problems in the data."""
     load: str
     """(folder, *others, device, changes) -> Trained: the trained model in a folder."""
     prepare: str = ""
-    """(recipe, folder, say) -> Task: the data made ready for the trainer; empty with a trainer of its own."""
+    """(recipe, folder, say) -> Task: the data prepared for the trainer; empty if the task has its own trainer."""
     trainer: str = ""
-    """The command that trains by its recipes, if it has a trainer of its own."""
+    """The command that trains its recipes, if the task has its own trainer."""
     metrics: Mapping[str, Metric] = field(default_factory=lambda: {"loss": LOSS})
-    """What validations may be judged by."""
+    """The metrics that validations may use."""
     verbs: tuple[Verb, ...] = ()
     is_default: bool = False
-    """Whether a recipe that names no task is one of these."""
+    """Whether recipes that name no task are for this one."""
 
 
 TASKS: Registry[TaskKind] = Registry("task")

@@ -15,7 +15,7 @@ from regard.recipe.training import TokenTraining
 
 
 class LanguageData(Corpus):
-    """Where text comes from, and what of it belongs together."""
+    """Where text comes from, and which parts of it belong together."""
 
     corpus: TextCorpusName = "files"
     """`files` reads your own text. Two texts need no download: `topics` is Python's own help, and `library` adds the
@@ -115,7 +115,7 @@ class LanguageTokenizer(TokenizerSettings):
 
 
 class LanguageCorpus(AnyRecipe):
-    """What reading and checking of running text needs."""
+    """The settings for reading and checking running text."""
 
     task: Literal["language"]
     data: LanguageData

@@ -11,7 +11,7 @@ from regard.recipe.section import ChosenBy, Count, Layers, Not, Only, Positive, 
 from regard.registry import Entry, Registry
 
 DISTANCES = ("none", "relative", "rotary", "alibi")
-"""Positions that know how far two words are apart, and not where they stand."""
+"""Relative positions, which depend only on the distance between two words; and none."""
 
 
 class NgramModel(Section):
@@ -41,7 +41,7 @@ class Penalty(Section):
 
 
 class NeuralModel(Section):
-    """What every trained language model has."""
+    """Settings of every trained language model."""
 
     kind: str
     """Which model."""
@@ -97,7 +97,7 @@ class WindowModel(NeuralModel):
 
 
 class RecurrentLayers(NeuralModel):
-    """What every recurrent language model has."""
+    """Settings of every recurrent language model."""
 
     kind: str
     """Which model."""

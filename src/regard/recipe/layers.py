@@ -1,4 +1,4 @@
-"""Settings of recurrent layers and of Transformer blocks, in whichever model they stand."""
+"""Settings of recurrent layers and of Transformer blocks, for all models that have them."""
 
 from typing import Annotated, Literal, Self
 
@@ -41,7 +41,7 @@ class RecurrentDropout(LayerDropout):
 
 
 class TransformerBlocks(Section):
-    """What every Transformer has."""
+    """Settings of every Transformer."""
 
     kind: str
     """Which model."""

@@ -48,7 +48,7 @@ def read_recipe(
     Relative paths in a recipe file start from the folder of that file, so that a recipe means the same wherever it is
     run from; those in a change start from where the command is run. The recipe that is returned has absolute paths.
 
-    One that was `saved` with a model spells out every setting; those that it does not use are no mistake.
+    One that was `saved` with a model spells out every setting; unused ones are not an error.
     """
     if isinstance(changes, str):
         raise UsageError(
@@ -71,7 +71,7 @@ def parse_recipe(tables: Mapping[str, Any], where: str = "recipe", *, kind: type
 def parse_recipe(
     tables: Mapping[str, Any], where: str = "recipe", *, kind: type[AnyRecipe] = Recipe, folder: str | Path = ""
 ) -> AnyRecipe:
-    """A checked recipe from plain dictionaries, of the class of its task; `where` is what errors call it.
+    """A checked recipe from plain dictionaries, of the class of its task; `where` is its name in errors.
 
     Relative paths start from `folder`, by default the current one. The recipe that is returned has absolute paths.
     """
@@ -111,15 +111,15 @@ def _validated(section: type[S], tables: dict[str, Any], changed: Sequence[str],
 
 
 OF_OTHER_TASKS = ("train.pack", "train.r_drop", "train.coverage")
-"""What 0.1 wrote into every recipe, and now only translators have."""
+"""Settings that 0.1 wrote into every recipe and that now only translators have."""
 
 
 def _drop_unused(
     tables: dict[str, Any], known: Sequence[Setting], error: ValidationError, changed: Sequence[str], saved: bool
 ) -> bool:
-    """Removes settings that were not asked for: those that a change of another one leaves unused (of the beam, with
-    `decode.method=sample`), and of a saved recipe, which spells out every setting, all that are unused. What a change
-    names itself stays and is refused. Whether there were any."""
+    """Removes unused settings that the user did not ask for: those that a change of another setting left unused (of the
+    beam, with `decode.method=sample`) and, in a saved recipe, which spells out every setting, all unused ones. Those
+    that a change names stay and are refused. Returns whether any were removed."""
     dropped = False
     for detail in error.errors():
         location, _ = location_of(known, detail)
@@ -138,8 +138,8 @@ def _drop_unused(
 
 
 def parse_corpus(corpus: type[R], tables: Mapping[str, Any], changes: Sequence[str] = ()) -> R:
-    """What reading data of a task needs (`TaskKind.corpus`), from plain dictionaries with `key=value` changes: a recipe
-    without a model."""
+    """The settings for reading data of a task (`TaskKind.corpus`), from plain dictionaries with `key=value` changes: a
+    recipe without a model."""
     (task,) = get_args(corpus.model_fields["task"].annotation)
     given = {"task": task, **tables}
     for change in changes:
@@ -156,7 +156,7 @@ def _task_of(tables: Mapping[str, Any]) -> Any:
 
 
 def change_section(section: S, changes: Mapping[str, Any]) -> S:
-    """A section of a recipe with some of its settings changed, checked as if it had been written so."""
+    """A section of a recipe with some of its settings changed, validated again."""
     try:
         return _validated(type(section), section.model_dump() | dict(changes), list(changes))
     except ValidationError as error:
@@ -164,7 +164,7 @@ def change_section(section: S, changes: Mapping[str, Any]) -> S:
 
 
 def spelled_out(name: str | Path) -> str:
-    """A recipe as TOML with every setting, its paths as they are named in it, so that it can be given to others."""
+    """A recipe as TOML with every setting and its paths as written, so that it can be shared."""
     tables, where, _ = _tables(name)
     return write_recipe(_parsed(tables, where, AnyRecipe))
 
@@ -179,7 +179,7 @@ def write_recipe(recipe: AnyRecipe) -> str:
 
 
 def _tables(name: str | Path | None) -> tuple[dict[str, Any], str, Path]:
-    """The tables of a recipe, as they are written, what to call it in messages, and where its paths start from."""
+    """The tables of a recipe as written, its name in messages, and the folder its paths are relative to."""
     text, where, folder = ("", "settings", Path()) if name is None else _find(str(name))
     try:
         return _parsed_toml(text), where, folder
@@ -191,7 +191,7 @@ def _tables(name: str | Path | None) -> tuple[dict[str, Any], str, Path]:
 
 
 def _parsed_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text. Python's parser takes no end of memory for keys of very many parts."""
+    """The tables of a TOML text. Refuses keys of very many parts, for which Python's parser needs too much memory."""
     if TOO_DEEP.search(text):
         raise tomllib.TOMLDecodeError("a key has too many parts")
     try:
@@ -205,7 +205,7 @@ TOO_DEEP = re.compile(r"""(?:\.\s*["']?[\w-]*["']?\s*){100}""")
 
 
 def _find(name: str) -> tuple[str, str, Path]:
-    """The text of a recipe, what to call it in messages, and the folder its paths start from."""
+    """The text of a recipe, its name in messages, and the folder its paths are relative to."""
     path = Path(name)
     if path.suffix != ".toml" and name in built_in_recipes():
         return (BUILT_IN / f"{name}.toml").read_text(encoding="utf-8"), f"built-in recipe {name!r}", Path()
@@ -222,12 +222,12 @@ def _find(name: str) -> tuple[str, str, Path]:
         raise RecipeError(_folder_in_words(path)) from None
     except OSError as error:
         raise RecipeError(f"{name}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # of a name that no file can have
+    except ValueError as error:  # a name that no file can have
         raise RecipeError(f"{name!r}: cannot be read: {error}") from None
 
 
 def _folder_in_words(path: Path) -> str:
-    """What to name instead of a folder: people name that of a model to go on with it."""
+    """The message for a folder named as a recipe: users name a model's folder to resume its training."""
     if (own := path / "recipe.toml").is_file():
         return (
             f"{path}: this is the folder of a model, not a recipe; its recipe is {own}: train by that one, with "
@@ -239,7 +239,7 @@ def _folder_in_words(path: Path) -> str:
 
 
 def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
-    """Makes the paths in tables absolute: which settings are paths, their types say."""
+    """Makes the paths in tables absolute; the types of settings tell which ones are paths."""
 
     def anchored(path: Any) -> Any:
         if isinstance(path, list):
@@ -247,7 +247,7 @@ def _anchor_paths(tables: dict[str, Any], folder: Path) -> None:
         return str((folder / path).absolute()) if isinstance(path, str) and path else path
 
     def anchor(section: type[BaseModel], table: dict[str, Any]) -> None:
-        # Only what is given is looked at: most settings are not.
+        # Only given settings are checked, because most are not given.
         for name, field in section.model_fields.items():
             value = table.get(name)
             if isinstance(value, dict):
@@ -280,7 +280,7 @@ def _apply(tables: dict[str, Any], change: str) -> None:
 
 
 def _value(text: str) -> Any:
-    """TOML if it parses as TOML, and otherwise the bare text, so that shells need no second pair of quotes."""
+    """TOML if it parses as TOML, else the bare text, so that shells need no second pair of quotes."""
     try:
         return _parsed_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -302,7 +302,7 @@ def toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped too.
+        # TOML's escapes are JSON's, except that DEL must be escaped too.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"

@@ -87,7 +87,7 @@ class TranslatorTable(Section):
 
 
 class OwnTranslator(TranslatorTable):
-    """Settings that both translators here have."""
+    """Settings that both built-in translators share."""
 
     tie: Literal["none", "target", "all"] = "none"
     """Embeddings that share weights: none, the target's input and output, or the source's too (needs tokens.shared)."""
@@ -150,7 +150,7 @@ class RecurrentModel(OwnTranslator):
 
     @property
     def source_encoder(self) -> Encoding:
-        """What reads the source."""
+        """The settings of the source encoder."""
         return self.encoder or RecurrentEncoding(
             kind="recurrent",
             cell=self.cell,
@@ -199,7 +199,7 @@ class TransformerModel(TransformerBlocks, OwnTranslator):
 
     @property
     def source_encoder(self) -> Encoding:
-        """What reads the source."""
+        """The settings of the source encoder."""
         shared = {name: getattr(self, name) for name in TransformerBlocks.model_fields}
         return self.encoder or TransformerEncoding(**shared, layers=self.encoder_layers)
 

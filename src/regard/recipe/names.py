@@ -1,4 +1,4 @@
-"""The names a recipe may use, and where to find what they stand for. What has a table of its own is named below it.
+"""The names a recipe may use, and where their implementations are. Kinds with their own table are named with it.
 
 A recipe knows names, not classes, so checking one needs no torch. A new score, cell or tokenizer is one class or
 function in its room and one line here; another package registers its own through `regard.plugins`.

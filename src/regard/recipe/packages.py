@@ -12,7 +12,7 @@ from regard.registry import Package
 
 
 def packages_of(recipe: AnyRecipe) -> dict[str, str]:
-    """Name and version of each package that brought something a recipe names, as model folders record them."""
+    """Name and version of each package that provides something a recipe names, as model folders record them."""
     found = [TASKS.entry(recipe.task).package, *_packages(recipe)]
     return {package.name: package.version for package in found if package.version}
 

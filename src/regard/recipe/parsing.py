@@ -32,7 +32,7 @@ class ParsingData(Corpus):
 
 
 class ParserTable(Section):
-    """What the table of every parser has."""
+    """Settings of every parser."""
 
     kind: str
     """Which parser."""
@@ -97,7 +97,7 @@ class ParsingDecoding(Section):
 
 
 class ParsingCorpus(AnyRecipe):
-    """What reading and checking of trees needs."""
+    """The settings for reading and checking trees."""
 
     task: Literal["parsing"]
     data: ParsingData

@@ -1,4 +1,4 @@
-"""`[model.pooling]`: how one vector is made of the features of a text, for every task that gives texts labels."""
+"""`[model.pooling]`: how the features of a text are pooled into one vector, for every task that labels texts."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ POOLINGS: Registry[Any] = Registry(
         "attention": Entry("regard.models.pooling:AttentionPooling", uses=("score", "hidden", "normalizer")),
     },
 )
-"""Builds what makes one vector of the features of a text, from the table and the encoder."""
+"""Builds the pooling of a text's features, from the table and the encoder."""
 
 
 class PoolingTable(Section):

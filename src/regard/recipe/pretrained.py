@@ -8,14 +8,14 @@ from regard.recipe.section import FilePath, Section
 
 
 class PretrainedVectors(Section):
-    """What every table of vectors to start from has."""
+    """Settings of every table of pretrained vectors."""
 
     freeze: bool = False
     """Whether embeddings that start from a file are frozen, including those of tokens that are not in the file."""
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that are named, by setting."""
+        """The named files, by setting."""
         return {name: value for name, value in self if isinstance(value, str) and value}
 
     @model_validator(mode="after")

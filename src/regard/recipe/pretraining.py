@@ -46,7 +46,7 @@ class PretrainingData(Corpus):
 
 
 class PretrainingModel(Section):
-    """What reads a sentence, and how a word is guessed from it."""
+    """The encoder of a sentence, and how words are predicted from its features."""
 
     encoder: Annotated[Encoding, ChosenBy(ENCODERS)]
     """What reads the vectors of the words. One that reads in both directions learns to guess masked words, one that
@@ -68,7 +68,7 @@ class PretrainingTraining(TokenTraining):
 
 
 class PretrainingCorpus(AnyRecipe):
-    """What reading and checking of plain text needs."""
+    """The settings for reading and checking plain text."""
 
     task: Literal["pretraining"]
     data: PretrainingData

@@ -1,4 +1,4 @@
-"""What recipes of all tasks have in common."""
+"""The base classes of recipes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ HeldOut = Literal["dev", "test"]
 
 
 class AnyRecipe(Section):
-    """The whole truth of a run: what recipes of every task have in common."""
+    """The full description of a run: the settings that recipes of all tasks share."""
 
     task: str
     """What the model is for; the task determines which other settings exist."""
@@ -25,7 +25,7 @@ class AnyRecipe(Section):
     """Seed for all randomness: data order, initial weights, dropout, generated corpora."""
 
     def _repr_html_(self) -> str:
-        """A notebook shows what is not the default."""
+        """A notebook shows the settings that differ from their defaults."""
         changed = {"task": self.task} | self.model_dump(exclude_defaults=True)
         return html_table(_settings(changed), title="recipe", heading=("setting", "value"))
 
@@ -53,7 +53,7 @@ class Corpus(Section):
 
 
 class Recipe(AnyRecipe):
-    """What recipes of all models have in common that the trainer trains."""
+    """The settings shared by recipes of all models that the trainer trains."""
 
     data: Corpus
     """Where text comes from."""

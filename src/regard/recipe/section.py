@@ -65,7 +65,7 @@ class ChosenBy:
 
 @dataclass(frozen=True)
 class Not:
-    """Every value but this."""
+    """Every value except this one."""
 
     value: Any
 
@@ -92,7 +92,7 @@ class Only:
 
 
 def changed_settings(given: BaseModel, default: BaseModel, table: str) -> Iterator[tuple[str, Any]]:
-    """The settings of a table, and of the tables in it, that are not as in another one, by their full names."""
+    """The settings of a table and its subtables that differ from those of another one, by their full names."""
     for name in type(given).model_fields:
         value, other = getattr(given, name), getattr(default, name)
         if isinstance(value, BaseModel) and isinstance(other, BaseModel):
@@ -102,10 +102,10 @@ def changed_settings(given: BaseModel, default: BaseModel, table: str) -> Iterat
 
 
 class Section(BaseModel):
-    """A table of a recipe: strict about types, closed to unknown names and to settings that its other settings leave
-    unused, never changed after loading."""
+    """A table of a recipe: strictly typed and immutable; refuses unknown names, and settings that its other settings
+    leave unused."""
 
-    # Schemas are built when they are needed first, as a command needs few of them.
+    # Schemas are built on first use, because a command needs few of them.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
     def __init__(self, *unnamed: object, **settings: Any) -> None:
@@ -120,12 +120,12 @@ class Section(BaseModel):
 
             raise RecipeError(complaints(error, type(self).title(), type(self))) from None
 
-    # Tables inside a recipe are validated without it, so that errors know where they stand.
+    # Tables inside a recipe are validated without it, so that errors have their location.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @classmethod
     def title(cls) -> str:
-        """What to call it in messages: `decoding`."""
+        """Its name in messages: `decoding`."""
         words: list[str] = re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Settings"))
         return (words or [cls.__name__])[-1].lower()
 

@@ -27,7 +27,7 @@ class Setting:
 
     name: str
     kind: str
-    """What values it takes, in words."""
+    """A description of the values it takes."""
     default: Any
     """None if it has no default."""
     required: bool
@@ -40,11 +40,11 @@ class Setting:
     is_path: bool = False
     """Whether it names files or folders."""
     used_if: str = ""
-    """In words, when it is used; empty if it always is."""
+    """A description of when it is used; empty if it always is."""
 
 
 FIRST, LAST = ("task", "seed", "data"), ("train", "decode", "evaluation")
-"""How a recipe begins, and what comes after all that a task's model is made of."""
+"""The tables at the beginning and at the end of a recipe; those of a task's model are in between."""
 
 
 def tables_in_order() -> list[str]:
@@ -66,7 +66,7 @@ def settings(task: str = "") -> list[Setting]:
     """Every setting of recipes for a task, or for all tasks, in the order of the tables."""
     recipes = {name: TASKS[name].recipe for name in ([task] if task in TASKS else TASKS)}
     found = {name: settings_of(recipe) for name, recipe in recipes.items()}
-    # Names of tasks are settled before there is a recipe of one.
+    # Each recipe class allows only its own task; the list has all of them.
     first = next(setting for setting in settings_of(AnyRecipe) if setting.name == "task")
     every = {"": replace(first, kind=", ".join(TASKS))}
     known = {name: set(map(repr, those)) for name, those in found.items()}
@@ -108,14 +108,14 @@ def _settings(section: type[BaseModel], prefix: str, only_for: str) -> Iterator[
 
 
 def _sentence(section: type[BaseModel], name: str) -> str:
-    """What stands in quotes below a setting."""
+    """The docstring of a setting."""
     owner = next(each for each in section.__mro__ if name in vars(each).get("__annotations__", {}))
     return _sentences(owner).get(name, "")
 
 
 @cache
 def _sentences(section: type[BaseModel]) -> dict[str, str]:
-    """Read from the source when they are asked for: pydantic would read them for every command."""
+    """The docstrings of settings, read from the source on demand: pydantic would read them at every command."""
     (tree,) = ast.parse(dedent(getsource(section))).body
     assert isinstance(tree, ast.ClassDef)
     return {
@@ -127,7 +127,7 @@ def _sentences(section: type[BaseModel]) -> dict[str, str]:
 
 
 def tables_of(field: FieldInfo) -> dict[str, type[BaseModel]]:
-    """The tables that a setting may be, by their kind, which is empty if there is one; none if it is a value."""
+    """The tables that a setting may be, by kind (empty if there is only one); none if it is a value."""
     for chosen in (each for each in marks_of(field) if isinstance(each, ChosenBy)):
         return chosen.registry.tables()
     parts = get_args(field.annotation) or (field.annotation,)
@@ -136,14 +136,14 @@ def tables_of(field: FieldInfo) -> dict[str, type[BaseModel]]:
 
 
 def rebuild() -> None:
-    """Lets tables that are chosen by name know the names of other packages."""
+    """Rebuilds tables chosen by name, so that they know the names that other packages have registered."""
     done: set[type[BaseModel]] = set()
 
     def of(section: type[BaseModel]) -> None:
         for table in (table for field in section.model_fields.values() for table in tables_of(field).values()):
             if table not in done:
                 of(table)
-        section.model_rebuild(force=True)  # after the tables in it, whose schemas it takes over
+        section.model_rebuild(force=True)  # after its subtables, whose schemas it includes
         done.add(section)
 
     for name in TASKS:
@@ -163,7 +163,7 @@ def is_path(field: FieldInfo) -> bool:
 
 
 def holds(field: FieldInfo) -> type:
-    """Of paths: `str` for one, `list` for several."""
+    """The type of a path setting: `str` for one path, `list` for several."""
     return list if get_origin(field.annotation) is list else str
 
 

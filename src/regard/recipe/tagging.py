@@ -69,7 +69,7 @@ class TaggingData(Corpus):
 
     @property
     def comment_mark(self) -> str:
-        """What comment lines begin with."""
+        """The prefix of comment lines."""
         return "#" if self.is_conllu else self.comments
 
     def has(self, part: HeldOut) -> bool:
@@ -113,7 +113,7 @@ class TaggingData(Corpus):
 
 
 class TaggerModel(Section):
-    """What reads a sentence, and how a tag is chosen for each word."""
+    """The encoder of a sentence, and how a tag is chosen for each word."""
 
     encoder: Annotated[Encoding, ChosenBy(ENCODERS)]
     """What reads the vectors of the words."""
@@ -132,7 +132,7 @@ class TaggerModel(Section):
 
 
 class TaggingCorpus(AnyRecipe):
-    """What reading and checking of tagged sentences needs."""
+    """The settings for reading and checking tagged sentences."""
 
     task: Literal["tagging"]
     data: TaggingData

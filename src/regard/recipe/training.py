@@ -33,7 +33,7 @@ class OptimizerSettings(Section):
 
     @property
     def factors(self) -> dict[str, float]:
-        """The factor of each part that has one of its own."""
+        """The factor of each part that has its own."""
         pairs = (each.rpartition("=") for each in self.part_rates)
         return {part: float(factor) for part, _, factor in pairs}
 
@@ -140,7 +140,7 @@ class Starting(Section):
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Each part, and what the other model calls it."""
+        """Each part, and its name in the other model."""
         return [(part, other or part) for part, _, other in (each.partition("=") for each in self.parts)]
 
 
@@ -235,5 +235,5 @@ class TokenTraining(Training):
 
     @property
     def fixed_shapes(self) -> int:
-        """Most shapes of batches; 0 for any, also where the device has not been asked yet."""
+        """Maximum number of batch shapes; 0 means any, as does `auto` before it is resolved."""
         return 0 if self.shapes == "auto" else self.shapes

@@ -13,7 +13,7 @@ from regard.recipe.training import TokenTraining
 
 
 class TranslationCorpus(AnyRecipe):
-    """What reading and checking of pairs needs."""
+    """The settings for reading and checking pairs."""
 
     task: Literal["translation"] = "translation"
     data: Data
@@ -61,7 +61,7 @@ class TranslationTraining(TokenTraining):
 
     @property
     def packs(self) -> bool:
-        """Whether rows are packed; not where the device has not been asked yet."""
+        """Whether rows are packed; False for `auto` before it is resolved."""
         return self.pack is True
 
 

@@ -13,7 +13,7 @@ Amount = Annotated[float, Field(ge=0)]
 
 
 class VectorsData(Section):
-    """Where text comes from, and what in it is a word."""
+    """Where text comes from, and what counts as a word."""
 
     corpus: TextCorpusName = "files"
     """`files` reads your own text. Two texts need no download: `topics` is Python's own help, and `library` adds the
@@ -46,7 +46,7 @@ class VectorsData(Section):
 
 
 class LearnedVectors(Section):
-    """What every way of learning has."""
+    """Settings of every learning method."""
 
     kind: str
     """Method by which vectors are trained."""
@@ -61,7 +61,7 @@ class LearnedVectors(Section):
 
 
 class PredictingVectors(LearnedVectors):
-    """Vectors that predict which words stand together (Mikolov et al. 2013), by negative sampling."""
+    """Vectors that predict which words occur together (Mikolov et al. 2013), by negative sampling."""
 
     epochs: Positive = 5
     """Passes over the text."""
@@ -108,14 +108,14 @@ class SkipgramVectors(PredictingVectors):
 
 
 class CbowVectors(PredictingVectors):
-    """The words around predict the word in their midst."""
+    """The surrounding words predict the word in the middle."""
 
     kind: Literal["cbow"]
     """Method by which vectors are trained."""
 
 
 class CountingVectors(LearnedVectors):
-    """Vectors from counts of how often words stand together."""
+    """Vectors from counts of how often words occur together."""
 
     weighting: Literal["flat", "dynamic", "harmonic"] = "dynamic"
     """Weight of a pair at distance d in a window of L: 1, (L − d + 1) / L, or 1 / d."""

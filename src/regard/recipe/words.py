@@ -17,11 +17,11 @@ CHARACTER_ENCODERS: Registry[Any] = Registry(
         "lstm": Entry("regard.models.characters:CharacterLSTM", uses=("embedding", "width", "longest", "dropout")),
     },
 )
-"""Builds what reads the characters of words from the table and the number of different characters."""
+"""Builds the character encoder of words, from the table and the number of distinct characters."""
 
 
 class CharacterTable(Section):
-    """What is read of a word's spelling, beside the vector of the word."""
+    """How the characters of a word are read, in addition to its vector."""
 
     kind: Annotated[str, Named(CHARACTER_ENCODERS, others=("none",))] = "none"
     """Nothing, a CNN (Ma and Hovy 2016), or a bidirectional LSTM (Lample et al. 2016)."""
@@ -38,7 +38,7 @@ class CharacterTable(Section):
 
     @property
     def vector_width(self) -> int:
-        """Width of what is added to the vector of a word."""
+        """Width of the character features appended to a word's vector."""
         return 0 if self.kind == "none" else self.width
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Which cache suits a trained language model, by what it makes of development text."""
+"""Chooses a cache for a trained language model, by the probability of development text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from regard.tasks.scoring_text import readings_of
 from regard.tasks.writer import Writer
 
 Found = tuple[Float[Tensor, " n"], Float[Tensor, "caches n"]]
-"""The probability of each word of a text by the model, and by what each size and theta would find in a cache."""
+"""The probability of each word of a text by the model, and by a cache of each size and theta."""
 
 
 @dataclass(frozen=True)
 class Caches:
-    """Every size with every theta and every share."""
+    """The grid of settings to search: every size with every theta and every share."""
 
     sizes: Sequence[int]
     thetas: Sequence[float]
@@ -31,8 +31,8 @@ def best_cache(writer: Writer, text: Text, caches: Caches, *, rows: int) -> tupl
     """The size, theta and share with which a text is most likely when read in `rows`.
 
     Probability is linear in the share, p = (1 − λ) · p_model + λ · p_cache, and the model's outputs, which all caches
-    compare, do not depend on the cache: so the text is read once for all of them. A word beyond the vocabulary, of a
-    model that copies by itself, is taken to have from the model what an unknown one has, even if the cache holds it."""
+    compare, do not depend on the cache: so the text is read once for all of them. If the model itself copies words, one
+    beyond the vocabulary gets the model's probability of an unknown word, even if the cache holds it."""
     pairs = list(product(caches.sizes, caches.thetas))
     shares = torch.tensor(caches.shares, dtype=torch.float64, device=writer.model.like.device)[:, None, None]
     likelihood = torch.zeros(len(shares), len(pairs), dtype=torch.float64, device=shares.device)
@@ -44,8 +44,8 @@ def best_cache(writer: Writer, text: Text, caches: Caches, *, rows: int) -> tupl
 
 @torch.no_grad()
 def _read(writer: Writer, text: Text, caches: Caches, rows: int) -> Iterator[Found]:
-    """Piece by piece of a text."""
-    # A cache without any share says what the model says, and keeps what caches up to its size would compare.
+    """Reads a text piece by piece."""
+    # A cache with share 0 changes no probability, and keeps what caches up to its size compare.
     model = writer.with_cache(max(caches.sizes), share=0.0).model
     context = writer.recipe.data.context
     for batch, _, reading in readings_of(model, writer.tokens_of(text), context, segment=writer.segment, rows=rows):
@@ -61,6 +61,6 @@ def _read(writer: Writer, text: Text, caches: Caches, rows: int) -> Iterator[Fou
             for theta in caches.thetas:
                 weights = softmax(theta * alike, visible)
                 total = weights.sum(-1, dtype=torch.float64)
-                # What an empty cache would have had stays with the model.
+                # The share of an empty cache stays with the model.
                 found.append((weights * hits).sum(-1, dtype=torch.float64) + (1 - total) * own)
         yield own[wanted.keep], torch.stack(found)[:, wanted.keep]

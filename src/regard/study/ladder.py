@@ -25,17 +25,17 @@ from regard.train.starting import FREE, check_same_run
 RESULT = "result.json"
 
 CACHES = Caches((200, 1000), (0.1, 0.3, 1.0), (0.1, 0.25))
-"""Those that are tried on the development text."""
+"""The caches that are tried on the development text."""
 MAY_DIFFER = tuple(setting for setting in FREE if setting != "train.minutes" and not setting.startswith("data."))
-"""Settings that may change while a ladder is climbed: those of any run, but not the time that a rung has, nor the text,
-since results of another text would stand in the table."""
+"""Settings that may change when a ladder is resumed: those of any run, except the time of a rung and the text, since
+the results in the table must be comparable."""
 TRIAL_ROWS = 10
 """Rows in which the development text is read for each trial."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a rung."""
+    """The result of a rung."""
 
     rung: str
     idea: str
@@ -51,11 +51,11 @@ class Result:
     """Per token of the test text."""
     signature: str
     ended: str
-    """Why training ended, in words."""
+    """Why training ended, as text."""
     added: float | None = None
     """Change of perplexity in percent against that rung."""
     reason: str = ""
-    """The limit that ended training; empty for what is not trained."""
+    """The limit that ended training; empty for rungs that are not trained."""
 
 
 class Ladder:
@@ -71,14 +71,14 @@ class Ladder:
             named = " and ".join(f"--{split} FILE" for split in lacking)
             raise UsageError(f"a ladder needs development and test text; name it with {named}")
         self._told: set[str] = set()
-        # All recipes are made now, so that what is wrong with one is said before any is trained.
+        # All recipes are built now, so that errors in them are raised before any is trained.
         self.recipes = {
             name: rung_recipe(name, text, minutes, list(changes)) for name in self.rungs if RUNGS[name].trained
         }
 
     def climb(self, say: Callable[[str], None] = print, *, resume: bool = False) -> Ended | None:
-        """Trains and scores the rungs that have no result yet; the end of the training that was stopped, if one was. A
-        ladder that was begun goes on only with `resume`."""
+        """Trains and scores the rungs that have no result yet; returns the end of the training that was stopped, if
+        any. An existing ladder continues only with `resume`."""
         self._refuse_other_folder(resume)
         for place, name in enumerate(self.rungs, start=1):
             where = f"{name} ({place} of {len(self.rungs)})"
@@ -97,7 +97,7 @@ class Ladder:
         return None
 
     def results(self) -> list[Result]:
-        """Of all rungs that are done, in the order of the ladder, each with what it added."""
+        """The results of all finished rungs, in the order of the ladder, each with what it added."""
         done = {name: record for name in self.rungs if (record := self._record(name))}
         found = []
         for name, record in done.items():
@@ -123,7 +123,7 @@ class Ladder:
             raise UsageError(f"{self.out}: cannot be written: {error.strerror}; choose another --out") from None
 
     def _refuse_other_folder(self, resume: bool) -> None:
-        """A ladder is written into a folder of its own, or into one where a ladder was begun."""
+        """Refuses a folder with other files, or with a ladder that is not to be resumed."""
         for path in (self.out, *self.out.parents):
             if path.exists() and not path.is_dir():
                 raise UsageError(f"{path}: is a file, but a ladder needs a folder; choose another --out")
@@ -138,13 +138,13 @@ class Ladder:
             )
 
     def _refuse_others(self, name: str) -> None:
-        """A rung that was trained otherwise does not belong into the same table."""
+        """Refuses a rung trained with other settings, which does not belong in the same table."""
         if name in self.recipes:
             folder = ModelFolder(self.out / name)
             check_same_run(folder.read_recipe(Recipe), self.recipes[name], folder.path, MAY_DIFFER)
 
     def _train(self, name: str) -> Ended | None:
-        """Trains a rung, going on if it was begun, and scores it; its end, if it was stopped."""
+        """Trains a rung, or resumes it, and scores it; returns the end of its training if it was stopped."""
         recipe, folder = self.recipes[name], self.out / name
         pace = _Pace()
         with reporting(recipe, folder, told=self._told) as tell:
@@ -157,7 +157,7 @@ class Ladder:
         if ended.reason == "interrupted":
             return ended
         writer = load_writer(folder, device=recipe.train.device)
-        # What is counted is read once.
+        # A counted model reads the text once.
         speed = pace.tokens_per_second or _training_tokens(recipe, writer) / max(ended.seconds, 1e-9)
         self._note(name, writer, pace.parameters, ended.seconds, speed, ended.message, ended.reason)
         return None
@@ -196,7 +196,7 @@ class Ladder:
         _save(self.out / name / RESULT, record)
 
     def _record(self, name: str) -> dict[str, Any]:
-        """What was found before; empty if the rung is not done."""
+        """The saved result of a rung; empty if it is not done."""
         path = self.out / name / RESULT
         try:
             found: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
@@ -211,7 +211,7 @@ class Ladder:
 
 
 class _Pace:
-    """What a rung's training tells on the way."""
+    """The size and speed of a rung, from the events of its training."""
 
     def __init__(self) -> None:
         self.parameters, self._tokens, self._seconds = 0, 0, 0.0
@@ -222,7 +222,7 @@ class _Pace:
             self.parameters, self._begun = event.parameters, None
         if isinstance(event, Step):
             now = event.seconds - event.aside
-            # When the first step of a sitting began is not known.
+            # The start time of the first step after a start or a resume is unknown.
             if self._begun is not None:
                 self._tokens, self._seconds = self._tokens + event.count, now - self._begun
             else:
@@ -234,7 +234,7 @@ class _Pace:
 
 
 def _chosen(rungs: Sequence[str]) -> list[str]:
-    """The rungs that were named, in the order of the ladder."""
+    """The named rungs, in the order of the ladder."""
     for name in rungs:
         if name not in RUNGS:
             raise UsageError(f"--rungs: {name!r} is not a rung; rungs are {one_of(RUNGS, name)}")

@@ -1,4 +1,4 @@
-"""A ladder for a person to read: a table, and a picture."""
+"""Reports of a ladder: a table and a picture."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -21,7 +21,7 @@ class Rung:
     """The rung that shows what it adds; empty for the first."""
     settings: Settings = field(default_factory=dict)
     trained: bool = True
-    """False for what is put on top of another rung's model, `against`, without training."""
+    """False for a rung put on top of another one's model, `against`, without training."""
 
 
 _RECURRENT: Settings = {
@@ -78,12 +78,12 @@ TRAINING: Settings = {
     "train.schedule.patience": 1,
     "train.validation.every": 200,
     "train.validation.patience": 5,
-    # A rung has no time to lower its rate by and by; the average of the last weights is nearly as good.
+    # A rung has no time to decay its rate gradually; the average of the last weights is nearly as good.
     "train.average.decay": 0.995,
     "train.log_every": 25,
     "train.keep": 1,
 }
-"""What all rungs are trained with, besides the time they get."""
+"""Training settings of all rungs, besides the time limit."""
 _OF_STEPS = tuple(f"train.{setting}" for setting in UNCOUNTED)
 
 

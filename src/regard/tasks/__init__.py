@@ -1,6 +1,6 @@
-"""What a model is for, from text to text: how examples become batches, and how a trained model is used.
+"""Tasks, from text to text: how examples become batches, and how a trained model is used.
 
-Names are found when they are first used: what is known of each task (`tasks.kinds`) must not import torch.
+Names are imported on first use: descriptions of tasks (`tasks.kinds`) must not import torch.
 """
 
 from typing import TYPE_CHECKING

@@ -18,7 +18,7 @@ def words_of(text: str, data: AlignmentData, units: Units = "auto") -> list[str]
 def check_pairs(
     corpus: AlignmentCorpus | AlignmentRecipe, take: Callable[[list[str], list[str]], object] = lambda *_: None
 ) -> Report:
-    """What is wrong with the pairs of a recipe. Each that is learned from is given to `take`, as words."""
+    """The report on the pairs of a recipe. Each that is trained on is passed to `take`, as words."""
     data = corpus.data
     corpora = load_corpus(data, corpus.seed)
     checked = check_corpora(corpora, data)

@@ -22,7 +22,7 @@ from regard.tasks.task import CountingTask
 WORDS = "words.json"
 """File of a model folder with the words of both sides."""
 SAY_EVERY = 100_000
-"""Pairs between two lines that say how far reading or training has come."""
+"""Pairs between progress lines of reading or training."""
 
 
 class AlignmentTask(CountingTask):

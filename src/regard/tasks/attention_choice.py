@@ -1,9 +1,9 @@
 """Which attention of a translator its links come from: chosen once, without true links, and kept in its folder.
 
 The mean of all layers is a poor choice: in most models one layer of the decoder aligns much better, and which one, and
-whether a word's links stand in the row that writes the word or in the one that reads it (Chen et al. 2020), depends on
-the model. Where two translators of both directions look at the same words, they are mostly right, so the choice is that
-for which they agree most; a translator without a partner should agree with links that were found otherwise.
+whether a word's links are in the row that writes the word or in the one that reads it (Chen et al. 2020), depends on
+the model. Where two translators of both directions attend to the same words, they are mostly right, so the choice is
+that for which they agree most; for a single translator it is the one that agrees most with a statistical aligner.
 """
 
 import json
@@ -31,7 +31,7 @@ from regard.recipe.alignment import HmmAligner
 FILE = "alignment.json"
 FORMAT = 1
 LEAST_GAIN = 0.005
-"""Agreement that leaving out a layer or head must gain; less may be chance."""
+"""Least gain in agreement for leaving out a layer or head; less may be chance."""
 
 Row = Literal["written", "read"]
 Part = TypeVar("Part", str, int)
@@ -49,7 +49,7 @@ class AttentionChoice:
     row: Row = "written"
     """Whether a word's weights are those of the step that writes it, or of the next, which reads it."""
     marks_apart: bool = False
-    """Whether punctuation is linked with nothing but punctuation: attention that has nothing to look at rests there."""
+    """Whether punctuation is linked only with punctuation: attention without a better target rests there."""
     agreement: float | None = None
     """F1 of its links against those it was chosen by."""
     weights_file: str | None = None
@@ -71,7 +71,7 @@ class AttentionChoice:
         return mean
 
     def token_weights(self, layers: Layers) -> Float[np.ndarray, "T S"]:
-        """The same between tokens: a row for each that is written. The step that would read END is never taken."""
+        """The same between tokens: a row for each written token. The step that would read END is never taken."""
         weights = self.weights(layers)
         return weights if self.row == "written" else np.concatenate([weights[1:], np.zeros_like(weights[:1])])
 
@@ -80,7 +80,7 @@ class AttentionChoice:
         return words if self.row == "written" else [None, *words[:-1]]
 
     def without_marks(self, words: WordWeights, sources: Sequence[str], targets: Sequence[str]) -> WordWeights:
-        """The weights without those between punctuation and words, if these are kept apart."""
+        """The weights, without those between punctuation and words if `marks_apart`."""
         if not self.marks_apart or not words.weights.size:
             return words
         columns, rows = (np.array([re.search(r"\w", word) is None for word in side]) for side in (sources, targets))
@@ -98,7 +98,7 @@ class AttentionChoice:
 
     @classmethod
     def of(cls, folder: Path) -> Self | None:
-        """The choice that is kept in the folder of a model; None if none is."""
+        """The choice saved in the folder of a model; None if there is none."""
         try:
             text = (folder / FILE).read_bytes()
         except FileNotFoundError:
@@ -117,7 +117,7 @@ class AttentionChoice:
 
 
 def kept_choice(folder: Path, model: Generator) -> AttentionChoice | None:
-    """The choice for the weights that are in use in a folder; what cannot be one is set aside with a warning."""
+    """The choice for the weights in use in a folder; an invalid one is ignored with a warning."""
     try:
         choice = AttentionChoice.of(folder)
         if choice is None:
@@ -206,7 +206,7 @@ class Watched:
         other: Bool[np.ndarray, " cells"],
         made: Callable[[tuple[Part, ...]], AttentionChoice],
     ) -> AttentionChoice:
-        """The best that is left of some parts if one after another is left out, as long as that gains something."""
+        """The best subset of parts, by greedily leaving out one after another as long as agreement improves."""
         while len(parts) > 1:
             fewer = [tuple(each for each in parts if each != left_out) for left_out in parts]
             tried = [(replace(made(each), agreement=agreement(self.links(made(each)), other)), each) for each in fewer]
@@ -223,7 +223,7 @@ def agreement(one: Bool[np.ndarray, " cells"], other: Bool[np.ndarray, " cells"]
 
 
 def choose_both(forward: Watched, backward: Watched) -> tuple[list[AttentionChoice], AttentionChoice, AttentionChoice]:
-    """What was compared, and the choice of each of two translators: that for which they agree most. Where both have the
+    """All compared choices, and the choice of each of two translators: that for which they agree most. If both have the
     same layers, it is the same layer and row of both."""
     ours, theirs = list(candidates(forward.taps)), list(candidates(backward.taps))
     there, back = [forward.links(each) for each in ours], [backward.links(each) for each in theirs]
@@ -235,14 +235,14 @@ def choose_both(forward: Watched, backward: Watched) -> tuple[list[AttentionChoi
     ]
     one, other = max(both, key=lambda each: _agreement(each[0]))
     one = forward.refined(one, backward.links(other))
-    # What `one` has left out may have changed how far they agree.
+    # Leaving out parts of `one` may have changed their agreement.
     links = forward.links(one)
     other = backward.refined(replace(other, agreement=agreement(backward.links(other), links)), links)
     return [each for each, _ in both], replace(one, agreement=other.agreement), other
 
 
 def choose_alone(forward: Watched, true: Bool[np.ndarray, " cells"]) -> tuple[list[AttentionChoice], AttentionChoice]:
-    """What was compared, and the choice that agrees most with links that were found otherwise."""
+    """All compared choices, and the one that agrees most with links found by another method."""
     every = [replace(each, agreement=agreement(forward.links(each), true)) for each in candidates(forward.taps)]
     return every, forward.refined(max(every, key=_agreement), true)
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from regard.tasks.translations import Scored
 
 WATCHED_AT_ONCE = 1000
-"""Pairs whose attention is held at a time: many enough to sort by length, few enough for memory."""
+"""Pairs whose attention is held at a time: enough to sort by length, few enough for memory."""
 CHARACTERS_AT_ONCE = 40_000_000
 """Characters of the source times characters of the target of these pairs: as many as of 1,000 pairs of 200 and 200. A
 model of six layers with eight heads then needs about a gigabyte."""
 
 
 def within_memory(sources: Sequence[str], targets: Sequence[str]) -> Iterator[slice]:
-    """Pairs that follow each other, as many as may be watched together; one that is larger by itself."""
+    """Runs of consecutive pairs, as many as may be watched together; a larger pair is alone."""
     first = cells = 0
     for place, (source, target) in enumerate(zip(sources, targets, strict=True)):
         size = len(source) * len(target)
@@ -42,7 +42,7 @@ def within_memory(sources: Sequence[str], targets: Sequence[str]) -> Iterator[sl
 
 @explained
 class AlignsByAttention(ABC):
-    """What a translator does to align."""
+    """Word alignment by a translator's attention."""
 
     model: Generator
     source_tokenizer: Tokenizer
@@ -60,10 +60,10 @@ class AlignsByAttention(ABC):
     @property
     @abstractmethod
     def _no_words(self) -> list[None]:
-        """What stands before the words of a source."""
+        """One None for each token before the words of a source."""
 
     def looking_at(self, choice: AttentionChoice | None) -> Self:
-        """The same translator, whose links come from this attention unless another is asked for."""
+        """The same translator, with links from this attention by default."""
         told = copy(self)
         told.attention_choice = choice
         return told
@@ -81,9 +81,9 @@ class AlignsByAttention(ABC):
         """Links (source word, target word) of given translations: each target word with the source word that got most
         of its attention; words that share a token have the same links.
 
-        `units` says what counts as a word (`regard.tokens.segmentation`), as a pair if it differs between source and
-        target: "blanks"; "characters" where a script is written without blanks; "auto" is either, by text; or a
-        function that gives the words of a text, in order, or their spans.
+        `units` defines a word (`regard.tokens.segmentation`), as a pair if it differs between source and target:
+        "blanks"; "characters" where a script is written without blanks; "auto" is either, by text; or a function that
+        gives the words of a text, in order, or their spans.
         """
         if not 0 <= threshold <= 1:
             raise UsageError(f"threshold = {threshold}: attention weights lie between 0 and 1; choose one in between")
@@ -137,7 +137,7 @@ class AlignsByAttention(ABC):
         choice = self.attention_choice
         if choice is None or layer is not None or head is not None:
             choice = AttentionChoice.named(layer, head)
-        # The weights of many pairs fill any memory.
+        # The weights of all pairs would not fit into memory.
         for some in within_memory(sources, targets):
             watched = self.watched(sources[some], targets[some], units)
             for place, layers in enumerate(watched.layers):
@@ -151,8 +151,8 @@ class AlignsByAttention(ABC):
         *,
         turned: bool = False,
     ) -> Watched:
-        """The attention of every layer while it writes given translations, to choose links from; `turned` says that
-        what it writes are the sources of others."""
+        """The attention of every layer on given translations, to choose links from; with `turned`, its targets are the
+        sources of the other direction."""
         if not self.model.cross_taps:
             raise UsageError(
                 "this model has no attention (model.attention.score = 'none'), so there is nothing to align"

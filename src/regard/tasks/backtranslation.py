@@ -1,8 +1,8 @@
 """Back-translation (Sennrich et al. 2016): text of the target language alone becomes pairs, whose sources are written
 by a model of the reverse direction.
 
-What is done is kept in two files beside the one that is wanted: the pairs so far, and how far they go. The wanted file
-appears when it is whole.
+Progress is kept in two files beside the output file: the pairs so far, and how far they go. The output file appears
+when it is complete.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ from regard.tasks.translations import Translation
 from regard.tasks.translator import Translator
 
 LINES_AT_ONCE = 1000
-"""Lines that are translated together, and after which what is done is safe."""
+"""Lines that are translated together, and after which progress is saved."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of the lines so far."""
+    """Outcomes of the lines so far."""
 
     lines: int = 0
     pairs: int = 0
@@ -67,10 +67,10 @@ class BackTranslation:
         self._made_by = self._fingerprint()
 
     def run(self, *, resume: bool = False, on_progress: Callable[[int, int], None] | None = None) -> Counts:
-        """Writes all pairs. With `resume` it goes on where it was stopped or killed, on the same device to
+        """Writes all pairs. With `resume` it continues where it was stopped or killed, on the same device to
         the same bytes."""
         self._refuse_to_write_over(resume)
-        # What is wrong with the text is said before hours of translating.
+        # Errors in the text are raised before hours of translating.
         total = sum(1 for _ in each_line(self.text))
         lines = each_line(self.text)
         try:
@@ -102,7 +102,7 @@ class BackTranslation:
             raise UsageError(f"{self.out}: nothing was begun here, so --resume has nothing to go on with; leave it out")
 
     def _go_on(self, lines: Iterator[str]) -> int:
-        """Skips the lines that are done; gives how many bytes of pairs they became."""
+        """Skips the lines that are done; returns the size of their pairs in bytes."""
         try:
             saved = parse_json(self._progress.read_bytes())
             counts, length = Counts(**saved["counts"]), int(saved["bytes"])
@@ -121,7 +121,7 @@ class BackTranslation:
     def _add(self, piece: list[str], file: BinaryIO) -> None:
         """Translates some lines and saves the progress."""
         texts = [line for line in piece if line.strip()]
-        # Equal lines of different pieces are to become different samples too.
+        # Equal lines of different pieces must become different samples too.
         translator = self.translator.counting_from(self.counts.lines)
         added = Counts(
             lines=len(piece), blank=len(piece) - len(texts), tabs=sum(_one_line(line) != line for line in texts)
@@ -140,7 +140,7 @@ class BackTranslation:
         replace_file(self._progress, json.dumps(saved | {"counts": asdict(self.counts)}).encode())
 
     def _pair(self, target: str, output: Translation) -> tuple[bytes, Counts]:
-        """A line of the file, or nothing for an output that is not worth learning from."""
+        """A line of the file, or nothing for an output unfit for training."""
         source = _one_line(output.text).strip()
         if not source:
             return b"", Counts(empty=1)
@@ -166,8 +166,8 @@ class BackTranslation:
         self._read.update(line.encode() + b"\n")
 
     def _fingerprint(self) -> str:
-        """Of all that decides what a line becomes. What is done to the weights later, such as `only_writing`, does not
-        count: it is decided by these."""
+        """A hash of everything that determines the output. Later changes of the weights, such as `only_writing`, are
+        left out: they are determined by these."""
         digest = hashlib.blake2b(f"{self.decoding.model_dump_json()} {self.tag}".encode())
         for name, tensor in weights_of(self.translator.model).items():
             digest.update(name.encode())

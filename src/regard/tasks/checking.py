@@ -1,4 +1,4 @@
-"""What is wrong with pairs and with running text, by file and line."""
+"""Faults of pairs and of running text, by file and line."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def check_running_text(corpus: LanguageCorpus) -> Report:
 
 
 def check_plain_text(corpus: PretrainingCorpus) -> Report:
-    report = check_text(corpus.data.lines, unknown="<unk>")  # a word like others
+    report = check_text(corpus.data.lines, unknown="<unk>")  # an ordinary word
     # Lines without text are no sentences, whatever the settings.
     return replace(
         report, findings=tuple(replace(each, setting="") if each.kind == "empty" else each for each in report.findings)

@@ -17,7 +17,7 @@ def likeliest_first(probabilities: Sequence[float], labels: TagSet) -> dict[str,
 
 
 def label_arrays(probabilities: Float[Tensor, " L"], labels: TagSet) -> dict[str, Array]:
-    """What an inspection shows of them: the likeliest `labels` by rank, and the `probabilities` of all."""
+    """Their arrays in an inspection: the likeliest `labels` by rank, and the `probabilities` of all."""
     likeliest = probabilities.topk(min(CANDIDATES, len(probabilities)))
     names = np.array([labels.tags[number] for number in likeliest.indices.tolist()], dtype=object)
     return {

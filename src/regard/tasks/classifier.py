@@ -47,7 +47,7 @@ BATCH_WORDS = 4096
 
 
 Utterances = Sequence[tuple[str, str] | str]
-"""What is said in a conversation: texts, or pairs of a speaker and a text."""
+"""The utterances of a conversation: texts, or pairs of a speaker and a text."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +56,7 @@ class Classified:
 
     words: tuple[str, ...]
     labels: tuple[str, ...]
-    """One, the likeliest; or where a text may have several, those that are likelier than not, likeliest first."""
+    """The likeliest; or if a text may have several, those with a probability above one half, likeliest first."""
     probabilities: Mapping[str, float]
     """Of every label, likeliest first."""
 
@@ -99,13 +99,13 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
 
     def classify(self, texts: Sequence[str] | Sequence[Sequence[str]]) -> list[Classified]:
         """The labels of texts, each with blanks between its words, or a list of words. Each is read by itself. A text
-        without a word has labels too, those that nothing speaks against; `regard classify` leaves such lines empty."""
+        without words gets labels too; `regard classify` leaves such lines empty."""
         words = words_of("texts", texts)
         return self._classified([LabelledText(text, (), f"texts[{place}]", place) for place, text in enumerate(words)])
 
     def classify_conversation(self, utterances: Utterances, before: Utterances = ()) -> list[Classified]:
-        """The labels of what is said in a conversation, each given what was said before it: texts, or pairs of a
-        speaker and a text if the training text has speakers. What was said `before` them is not labelled again."""
+        """The labels of the utterances of a conversation, each given the preceding ones: texts, or pairs of a speaker
+        and a text if the training text has speakers. Those in `before` are context and not labelled."""
         earlier = self._said("before", before)
         texts = earlier[max(len(earlier) - self.recipe.model.context.texts_before, 0) :]
         texts += self._said("utterances", utterances)
@@ -150,8 +150,8 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         return NumberedLabelled.of(texts, self.vocabulary, self.labels, self.recipe.model.context.texts_before)
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
-        """How good it is on the development or test text of its recipe: accuracy, macro F1 and micro F1, in percent,
-        with intervals by the bootstrap over texts, or over conversations where there are such."""
+        """Its scores on the development or test text of its recipe: accuracy, macro F1 and micro F1, in percent, with
+        intervals by the bootstrap over texts, or over conversations if there are any."""
         if not self.recipe.data.has(split):
             raise UsageError(
                 f"the model's recipe names no {split} text (data.{split}); label a file with `regard classify`"
@@ -164,9 +164,9 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         return Scores(count_labels(outputs, [text.labels for text in texts], groups).scores(margins=True))
 
     def inspect(self, *texts: str) -> Inspection:
-        """What happens inside the model while it reads a text: the probabilities of labels, the weight of each word
-        where attention pools them, and attention, gates and states where the encoder has them. Of a conversation, a
-        line for each text as for `utterance`, it is what happens at the last, with the weight of each before it."""
+        """An inspection of the model on a text: the probabilities of labels, the weight of each word where attention
+        pools them, and attention, gates and states where the encoder has them. Of a conversation, a line for each text
+        as for `utterance`, the last is inspected, with the weight of each before it."""
         said = self._to_look_at(texts)
         words, alone, choose = said[-1].words, self._alone([said[-1].words]), self._choice_after(said)
         patterns = [f"{part}.{pattern}" for part in ("encoder", "pooling", "context") for pattern in INSIDE]
@@ -175,7 +175,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
             (arrays,), scores = recorded(self.model, patterns, lengths, lambda: choose(self.model.vectors(alone)))
             shares = self.model.probabilities(scores)[0].cpu()
         of_context = [name for name, array in arrays.items() if "earlier" in array.axes]
-        for name in of_context:  # of the one text, the nearest first as at the tap, so that changes name the same
+        for name in of_context:  # of the one text, nearest first as at the tap, so that changes use the same positions
             arrays[name] = Array(("earlier",), arrays[name].values[0, 0])
         arrays |= label_arrays(shares, self.labels)
         weights = [name for name, array in arrays.items() if name.startswith("pooling.") or "head" in array.axes]
@@ -192,9 +192,8 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         )
 
     def outputs(self, *texts: str) -> Outputs:
-        """The label of a text, as a function of what passes inside the model while it reads it; where it may have
-        several, whether it has each. Of a conversation, it is that of the last text, and those before it stay as they
-        are."""
+        """The label of a text, as a function of the model's inputs and activations; if it may have several, whether it
+        has each. In a conversation, it is that of the last text, and those before it are fixed."""
         said = self._to_look_at(texts)
         words, choose = said[-1].words, self._choice_after(said)
         labels, several = self.labels.tags, self.model.multiple
@@ -221,7 +220,7 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         )
 
     def _to_look_at(self, texts: Sequence[str]) -> list[LabelledText]:
-        """The text that is looked at, after those of its conversation that it is given."""
+        """The text to inspect, after the preceding ones of its conversation that it depends on."""
         words, reach = words_to_look_at("a classifier", "text", texts), self.recipe.model.context.texts_before
         said = [LabelledText(words, ())]
         if self.recipe.data.conversations:
@@ -234,12 +233,12 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         return said
 
     def _alone(self, rows: Sequence[tuple[str, ...]]) -> Sentences:
-        """Texts as they are read without their context."""
+        """Texts as read without their context."""
         numbered = NumberedLabelled.of([LabelledText(words, ()) for words in rows], self.vocabulary, self.labels)
         return numbered.sentences(np.arange(len(rows))).to(device_of(self.model))
 
     def _choice_after(self, said: Sequence[LabelledText]) -> Callable[[torch.Tensor], torch.Tensor]:
-        """Makes scores of the vector of the last text, in any number of rows, given those before it."""
+        """A function from the vector of the last text, in any number of rows, to scores, given the texts before it."""
         read = self._numbered(said).pick(np.array([len(said) - 1])).texts
         if not isinstance(read, TextsInContext):
             return self.model.choose
@@ -256,8 +255,8 @@ class Classifier(LoadedModel[ClassifyingRecipe, TextClassifier]):
         return choose
 
     def utterance(self, line: str, where: str) -> tuple[str, str] | str:
-        """What is said in a line: a text; or a speaker, a tab and a text, if the training text has speakers. Columns
-        after these are not read."""
+        """The utterance in a line: a text; or a speaker, a tab and a text, if the training text has speakers. Further
+        columns are ignored."""
         speaker, tab, rest = line.partition("\t")
         with_speaker = self.recipe.data.speaker_column != 0
         if with_speaker and not (tab and speaker.strip()):

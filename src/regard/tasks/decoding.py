@@ -1,4 +1,4 @@
-"""How a trained model writes: its recipe's settings, some of them changed."""
+"""Decoding settings of a trained model: its recipe's, with changes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ def changed_decoding(own: D, given: D | Mapping[str, Any] | None) -> D:
 
 
 def check_only_decoding(changes: Sequence[str], *others: str) -> None:
-    """Refuses to change what a trained model is; `others` are further tables that may be changed."""
+    """Refuses changes beyond decoding for a trained model; `others` are further tables that may be changed."""
     tables = ("decode.", *others)
     for change in [changes] if isinstance(changes, str) else changes:
         if not change.strip().startswith(tables):

@@ -75,7 +75,7 @@ def evaluate(
 def translated(
     translator: Translator, pairs: Sequence[Pair], on_progress: Callable[[int, int], None] | None = None
 ) -> list[str]:
-    """The translation of each source, into what its tag says, by a model that knows tags."""
+    """The translation of each source, into the language of its tag if the model has tags."""
     outputs = [""] * len(pairs)
     for told, places in _by_tag(translator, pairs):
         found = told.translate([pairs[place].source for place in places], on_progress=on_progress)
@@ -85,7 +85,7 @@ def translated(
 
 
 def scored(translator: Translator, pairs: Sequence[Pair]) -> list[Scored]:
-    """What a model thinks of the target of each pair, in the language that its tag says."""
+    """A model's scores of the target of each pair, in the language of its tag."""
     found: dict[int, Scored] = {}
     for told, places in _by_tag(translator, pairs):
         sources, targets = [pairs[place].source for place in places], [pairs[place].target for place in places]
@@ -110,14 +110,14 @@ def split_of(recipe: TranslationRecipe, split: HeldOut) -> list[Pair]:
 
 
 def versions() -> dict[str, str]:
-    """Of what the numbers depend on."""
+    """Versions of the packages that the numbers depend on."""
     return {name: version_of(name) for name in ("regard", "sacrebleu", "torch")} | {"python": python_version()}
 
 
 def _bleu_of_tags(
     outputs: Sequence[str], pairs: Sequence[Pair], judge: Callable[[list[str], list[str]], MetricScore]
 ) -> tuple[MetricScore, ...]:
-    """Of each language that was written, because one number over several of them compares with nothing."""
+    """BLEU of each output language, because one number over several languages is comparable to nothing."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, pair in enumerate(pairs):
         places[pair.tag].append(place)

@@ -1,4 +1,4 @@
-"""Which text a model was trained on, so that a run never goes on with another."""
+"""Fingerprints of training texts, so that a run is never resumed with another text."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ FINGERPRINT = "corpus.sha256"
 
 
 def write_fingerprint(folder: Path, fingerprint: str) -> None:
-    """Puts the name of the text into a model's folder."""
+    """Writes the text's fingerprint into a model's folder."""
     replace_file(folder / FINGERPRINT, f"{fingerprint}\n".encode())
 
 
 def refuse_other_text(folder: Path, fingerprint: str) -> None:
-    """A run that goes on with other text would end in other weights than one that never stopped."""
+    """A run resumed with another text would end in other weights than one never interrupted."""
     before = folder / FINGERPRINT
     if ModelFolder(folder).is_begun and before.exists() and before.read_bytes().strip() != fingerprint.encode():
         raise DataError(

@@ -1,4 +1,4 @@
-"""Links that stand in a file, whoever found them, used as a model that aligns."""
+"""Links in a file, from any source, used like a model that aligns."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ class GivenLinks:
                 yield Alignment(self._weights(reverse(links) if self._turned else links, *sizes))
 
     def _next(self) -> Links:
-        """The links of the next line, as they stand there."""
+        """The links of the next line, as written."""
         written = next(self._rows, None)
         if written is None:
             raise links_end(self._path, self._line)
@@ -62,7 +62,7 @@ class GivenLinks:
         return WordWeights(weights, np.where(weights.any(axis=1), 0.0, 1.0), chosen=links)
 
     def _compare(self, links: Links, columns: int, rows: int) -> None:
-        """Notes how else all links so far may be meant."""
+        """Tracks other readings of all links so far: counted from 1, or turned."""
         for source, target in links:
             self._has_zero |= source == 0 or target == 0
             self._fits_from_one &= 0 < source <= columns and 0 < target <= rows
@@ -83,7 +83,7 @@ class GivenLinks:
         )
 
     def check_count(self, pairs: int) -> None:
-        """Refuses a file that has not a line for each pair, before any of them is read."""
+        """Refuses a file without exactly one line for each pair, before any of them is read."""
         lines = sum(1 for _ in lines_of(self._path))
         if lines < pairs:
             raise links_end(self._path, lines, pairs)
@@ -91,6 +91,6 @@ class GivenLinks:
             raise links_go_on(self._path, pairs + 1, pairs)
 
     def check_ended(self) -> None:
-        """Refuses a file that has more lines than there were pairs, which were not counted before."""
+        """Refuses a file with more lines than there were pairs, which were not counted before."""
         if next(self._rows, None) is not None:
             raise links_go_on(self._path, self._line + 1, self._line)

@@ -11,8 +11,8 @@ from regard.errors import DataError, counted
 from regard.tokens.segmentation import Span, parts_of, smallest_parts_of
 
 Parts = tuple[str, ...]
-"""What a term is made of: words, characters of scripts without blanks, and signs. It is found where they stand side by
-side, so never inside a longer word; but in text without blanks nothing tells where a word begins and ends."""
+"""The units of a term: words, characters of scripts without blanks, and signs. A term matches a sequence of whole
+units, so never inside a longer word; but in text without blanks, word boundaries are unknown."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class GlossaryEntry:
 
 @dataclass(frozen=True)
 class FoundTerm(GlossaryEntry):
-    """A term where it stands in a text."""
+    """A term at its place in a text."""
 
     span: Span
 
 
 class Glossary:
-    """Terms by their source. Where several begin at one place, the longest is meant; terms do not overlap.
+    """Terms by their source. Of several that begin at one place, the longest matches; matches do not overlap.
 
-    With `ignore_case`, upper and lower case are the same in the source; the output has a term as it is written here.
+    With `ignore_case`, matching in the source ignores case; the output has the term as written here.
     """
 
     def __init__(self, entries: Iterable[GlossaryEntry], *, ignore_case: bool = False) -> None:
@@ -66,7 +66,7 @@ class Glossary:
         return list(self._terms.values())
 
     def find(self, text: str) -> list[FoundTerm]:
-        """The terms of a text, in order, each as often as it stands there."""
+        """The terms of a text, in order, each as often as it occurs."""
         spans, words = smallest_parts_of(text), parts_of(text)
         starts, ends = {start for start, _ in words}, {end for _, end in words}
         parts = self._parts(text)
@@ -116,7 +116,7 @@ class GlossaryUse:
         return found
 
     def line(self) -> str:
-        """What was found, in one line."""
+        """A one-line summary of the terms found."""
         lines = counted(self._lines, "line")
         said = (
             f"{counted(self._found.total(), 'term')} found in {self._with_terms:,} of {lines}, "
@@ -131,7 +131,7 @@ class GlossaryUse:
 
 
 def _entries(path: Path) -> Iterator[tuple[int, GlossaryEntry]]:
-    """Each entry of a file, with its line."""
+    """Each entry of a file, with its line number."""
     for number, line in enumerate(each_line(path), start=1):
         if not line.strip():
             continue

@@ -28,8 +28,8 @@ def known_tags(
     scheme: Scheme = "none",
     learned: Scheme = "none",
 ) -> TagSet:
-    """Those of the training text, `rows`; of the model to start from, which must have them all; or of the run that goes
-    on. `file` is where a model keeps them."""
+    """Those of the training text, `rows`; of the model to start from, which must have them all; or of the resumed run.
+    `file` is where a model keeps them."""
     if ModelFolder(folder).is_begun:
         return TagSet.load(folder / file)
     other = recipe.train.start_from

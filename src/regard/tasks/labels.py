@@ -1,4 +1,4 @@
-"""What stands beside tokens in an inspection, and the words that they are pieces of."""
+"""Labels of tokens in an inspection, and the words that they are pieces of."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -23,8 +23,8 @@ def words_of(tokenizer: Tokenizer, text: str, first: int = 0) -> tuple[int | Non
 def units_of_tokens(tokenizer: Tokenizer, text: str, units: Units = "auto") -> list[range]:
     """The words of a text that each token covers some of.
 
-    Blanks belong to the word after them, and at the end of the text to the last. What a function of the user's leaves
-    out belongs to no word.
+    Blanks belong to the word after them, and at the end of the text to the last. Text left out by a
+    user's function belongs to no word.
     """
     spans = spans_of(text, units)
     unit_at = {place: unit for unit, span in enumerate(spans) for place in range(*span)}
@@ -41,8 +41,8 @@ def units_of_tokens(tokenizer: Tokenizer, text: str, units: Units = "auto") -> l
 
 
 def blocks_of(tokenizer: Tokenizer, text: str, units: Units) -> tuple[list[int | None], list[int]]:
-    """Words that have a token in common are one block: the block of each token, None for END and for tokens of no word;
-    and the block of each word."""
+    """Words that share a token form one block: the block of each token, None for END and for tokens of no word; and the
+    block of each word."""
     covered = units_of_tokens(tokenizer, text, units)
     joined = {unit for each in covered for unit in each[1:]}
     blocks: list[int] = []

@@ -1,4 +1,4 @@
-"""Language models: running text in, a model that says how likely it goes on in which way."""
+"""Language models: running text in, a model that predicts the next token."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -28,10 +28,10 @@ from regard.tasks.tokenizer_files import TOKENIZER, covers, tokenizer_of_part
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 500_000
-"""Lines between two lines that say how far a long preparation has come."""
+"""Lines between progress lines of a long preparation."""
 
 VALIDATION_ROWS = 10
-"""Most rows in which development text is read side by side; each begins without what stands before it."""
+"""Most rows in which development text is read side by side; each begins without the preceding text."""
 
 
 class LanguageTask(Task):
@@ -133,7 +133,7 @@ class NgramTask(LanguageTask, CountingTask):
     """The same for a model that is counted."""
 
     def count(self, on_progress: Callable[[int], None]) -> LanguageModel:
-        # Its compiler takes a second to load, which other models do not need.
+        # Numba takes a second to import, and other models do not need it.
         from regard.models.ngram.building import count
 
         assert isinstance(self.recipe.model, NgramModel)
@@ -172,7 +172,7 @@ def _given_tokenizer(recipe: LanguageRecipe, folder: Path) -> Tokenizer | None:
 
 
 def _tokenizer_of(start_from: str, folder: Path) -> Tokenizer:
-    """That of the model to start from; a run that goes on has it itself and needs the other model no more."""
+    """That of the model to start from; a resumed run has it itself and no longer needs the other model."""
     if ModelFolder(folder).is_begun:
         return load_tokenizer(folder / TOKENIZER)
     try:

@@ -1,4 +1,4 @@
-"""Sentences that are too long for a model: a table of learned positions ends somewhere."""
+"""Sentences that are too long for a model: a table of learned positions is finite."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from regard.recipe import EncoderTable
 
 
 class Words(Protocol):
-    """Words that stand in a file."""
+    """Words of a file."""
 
     @property
     def words(self) -> tuple[str, ...]: ...
@@ -19,7 +19,7 @@ class Words(Protocol):
 
 
 class Places(Protocol):
-    """Where a word stands, for a message."""
+    """The place of a word, for a message."""
 
     def __call__(self, word: int, /) -> str: ...
 

@@ -3,12 +3,12 @@
     marked = MarkedTexts(["Klick <b>hier</b>, {name}!"])
     marked.restored(translator.translate(marked.plain))[0].text      # "Click <b>here</b>, {name}!"
 
-The model reads the text without its tags. A pair of tags encloses what the words it encloses became; of several such
-places it takes the longest. What stood inside a pair is inside it again, and every tag comes back once, even if nothing
-became of its words. Placeholders and addresses stay in the text that the model reads. Where it wrote them, they stay;
-where it made other words of one, the word that looked at it most is replaced by it, with what spells more of it there,
-and the others stay; where it made nothing, it is put beside what its neighbors became. So the output has the tags and
-the placeholders of the source, each as often, and loses no more than a word for each.
+The model reads the text without its tags. A pair of tags encloses the translation of the words it encloses; of several
+such runs, the longest. Nesting is preserved, and every tag is restored once, even if its words were not translated.
+Placeholders and URLs stay in the text that the model reads. Where it copied them, they stay; where it wrote other words
+for one, the word that attended to it most is replaced by it, with neighbors that spell more of it, and the others stay;
+where it wrote nothing, it is put beside the translation of its neighbors. So the output has the tags and placeholders
+of the source, each as often, and loses at most a word for each.
 """
 
 import re
@@ -24,7 +24,7 @@ from regard.tokens.segmentation import Span, parts_of
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--[^<>]*-->")
 PLACEHOLDER = re.compile(
-    r"""(?<!\w)https?://[^\s<>"']*[^\s<>"'.,;:!?()\[\]{}]"""  # addresses, without the punctuation after them
+    r"""(?<!\w)https?://[^\s<>"']*[^\s<>"'.,;:!?()\[\]{}]"""  # URLs, without the punctuation after them
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\{\{[^{}\s<>]*\}\}|\$?\{[^{}\s<>]*\}"  # {0}, {name}, ${name}, {{name}}
     r"|%(?:\d+\$|\(\w+\))?[-+#0]*\d*(?:\.\d+)?[sdifgexXc](?!\w)"  # %s, %1$s, %(name)s, %.2f
@@ -32,16 +32,16 @@ PLACEHOLDER = re.compile(
 )
 _VOID = {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 _BEFORE, _AFTER = frozenset("([„“«\"'"), frozenset(")].,;:!?”“»\"'")
-"""What may stand right before or after a placeholder, unless it is an address, without becoming part of it."""
+"""Characters allowed right before or after a placeholder without becoming part of it, unless it is a URL."""
 
 Kind = Literal["opens", "closes", "alone"]
 Origins = Mapping[int, tuple[int, float]]
-"""For units of an output, the unit of the source that each comes from, and how much it looked at that."""
+"""For units of an output, the source unit that each comes from, and its attention weight."""
 
 
 @dataclass
 class Element:
-    """A pair of tags, or a single one without an end, and what stands inside."""
+    """A pair of tags, or a single tag without an end, and its content."""
 
     opening: str
     closing: str
@@ -58,7 +58,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Marked:
-    """A text and its marks."""
+    """A text and its markup."""
 
     text: str
     plain: str
@@ -99,7 +99,7 @@ class Marked:
 
 
 def _leave_open(open_elements: list[Element]) -> None:
-    """A tag that nothing closes stands alone, before what came after it."""
+    """Makes an unclosed tag a single one, before the elements that followed it."""
     element = open_elements.pop()
     alone = replace(element, inside=[])
     open_elements[-1].inside += [alone, *element.inside]
@@ -113,7 +113,7 @@ def _kind(tag: str) -> tuple[Kind, str]:
 
 
 def units(text: str) -> list[Span]:
-    """What is aligned: placeholders, words, and every other character by itself."""
+    """The units of alignment: placeholders, words, and every other character by itself."""
     whole = [placeholder.span() for placeholder in PLACEHOLDER.finditer(text)]
     hidden = PLACEHOLDER.sub(lambda placeholder: "\0" * len(placeholder[0]), text)
     return sorted([*whole, *(span for span in parts_of(hidden) if hidden[span[0]] != "\0")])
@@ -155,9 +155,9 @@ class MarkedTexts:
 
 
 def origins_of(marked: Marked, output: str, weights: WordWeights) -> Origins:
-    """What the units of an output come from, by attention. Of units that share a token, and so have equal weights, it
-    is one between tags, if there is any. Where no unit comes from what a pair of tags encloses, the word that looked
-    there most does, if it looked there more than by chance."""
+    """The source units that those of an output come from, by attention. Of units that share a token, and so have equal
+    weights, one between tags is preferred. Where no unit comes from the content of a pair of tags, the word that
+    attended to it most does, if by more than chance."""
     enclosed = marked.enclosed()
     between = sorted(unit for each in enclosed for unit in each)
     found: dict[int, tuple[int, float]] = {}
@@ -185,7 +185,7 @@ def restore(marked: Marked, output: str, origins: Origins) -> str:
 
 
 def without_tags(output: str) -> str:
-    """What a model writes may look like tags; and without these, again."""
+    """An output without anything that looks like a tag, also after others are removed."""
     while TAG.search(output):
         output = TAG.sub(" ", output)
     return output
@@ -199,7 +199,7 @@ class Unit:
     space: str
     origin: int | None
     weight: float = 0.0
-    """How much it looked at that."""
+    """Its attention weight on that unit."""
     put: bool = False
     """True for a placeholder that the model did not write."""
 
@@ -223,7 +223,7 @@ def _with_placeholders(plain: str, output: str, origins: Origins) -> list[Unit]:
         if _is_placeholder(text):
             same = [source for source, other in lacking.items() if other == text]
             if not same:
-                dropped = True  # the source has none, or no more, of this
+                dropped = True  # the source has no (further) such placeholder
                 continue
             origin = origin if origin in same else same[0]
             del lacking[origin]
@@ -234,7 +234,7 @@ def _with_placeholders(plain: str, output: str, origins: Origins) -> list[Unit]:
 
 
 def _put(placeholder: str, source: int, written: list[Unit]) -> list[Unit]:
-    """The units with a placeholder in place of the one that it became, or where that should stand."""
+    """The units with a placeholder in place of the one written for it, or inserted where that belongs."""
     own = [place for place, unit in enumerate(written) if unit.origin == source and _may_go(unit)]
     if own:
         start, end = _spelled(placeholder, max(own, key=lambda place: _likeness(written[place], placeholder)), written)
@@ -252,7 +252,7 @@ def _may_go(unit: Unit) -> bool:
 
 
 def _likeness(unit: Unit, placeholder: str) -> tuple[bool, float]:
-    """A word of the placeholder itself comes first, then whatever looked at it most."""
+    """A sort key: a word of the placeholder itself first, then the highest attention to it."""
     return unit.text.lower() in re.findall(r"\w+", placeholder.lower()), unit.weight
 
 
@@ -273,7 +273,7 @@ def _spelled(placeholder: str, place: int, written: Sequence[Unit]) -> Span:
 
 
 def longest_run(own: Sequence[bool], free: Sequence[bool]) -> Span:
-    """Where most of one's own stand side by side, with nothing but free ones between them; the first of equals."""
+    """The span with the most own units that have only free ones between them; the first of equals."""
     best, most, start, count = (0, 0), 0, 0, 0
     for place, mine in enumerate(own):
         if mine:
@@ -286,7 +286,7 @@ def longest_run(own: Sequence[bool], free: Sequence[bool]) -> Span:
 
 
 def _place(source: int, written: Sequence[Unit], start: int, end: int) -> int:
-    """Where something should stand that stood before a unit of the source: before the next that became something, or
+    """The position for something before a unit of the source: before the translation of the next unit that has one, or
     else after the last."""
     known = [(unit.origin, place) for place, unit in enumerate(written[start:end], start) if unit.origin is not None]
     later = [pair for pair in known if pair[0] >= source]
@@ -314,7 +314,7 @@ class _Arrangement:
         pairs = [(inner, *self._around(inner, start, end, taken)) for inner in element.inside]
         filled = [pair for pair in pairs if pair[1] < pair[2]]
         empty = [(inner, self._beside(inner, filled, start, end)) for inner, first, last in pairs if first == last]
-        # In this order, so that at one place what stands alone is outside of its neighbors.
+        # In this order, so that at one position single tags are outside of their neighbors.
         for inner, place in empty:
             if place < end or start == end:
                 self._before[place] += inner.flat
@@ -327,8 +327,8 @@ class _Arrangement:
                 self._after[end - 1] += inner.flat
 
     def _around(self, element: Element, start: int, end: int, taken: set[int]) -> Span:
-        """The longest run of units that what a pair of tags encloses became; a word belongs to the first neighbor that
-        has a part of it."""
+        """The longest run of units translated from the content of a pair of tags; a word belongs to the first neighbor
+        that has a part of it."""
         if not element.closing:
             return start, start
         spans = enumerate(self._spans)
@@ -340,7 +340,7 @@ class _Arrangement:
         return start + first, start + last
 
     def _beside(self, element: Element, filled: Sequence[tuple[Element, int, int]], start: int, end: int) -> int:
-        """Where something stands that encloses nothing: not inside a neighbor."""
+        """The position of an element that encloses nothing: not inside a neighbor."""
         source = next((place for place, span in enumerate(self._spans) if span[0] >= element.start), len(self._spans))
         place = _place(source, self._written, start, end)
         for _, first, last in filled:

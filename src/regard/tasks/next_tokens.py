@@ -1,4 +1,4 @@
-"""What a language model may write next, as arrays of an inspection."""
+"""The next-token distribution of a language model, as arrays of an inspection."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,8 +26,8 @@ def next_token(
     count: int,
     name: Callable[[int], str],
 ) -> tuple[dict[str, Array], list[str]]:
-    """After the given tokens, the `count` likeliest ones and the one that is chosen at a `place` of what is generated;
-    and the names of the given ones."""
+    """The `count` likeliest tokens after the given ones, and the one chosen at a `place` of the generated text; and the
+    names of the given ones."""
     read = torch.tensor([list(given)], device=model.like.device)
     hidden = torch.tensor(list(never), dtype=torch.long, device=read.device)
     nothing, lengths = Padded(read[:, :0], read.new_zeros(1)), {"target": [len(given)], "past": [len(given)]}
@@ -62,5 +62,5 @@ def next_token(
 
 
 def _entropy(chances: torch.Tensor) -> float:
-    """In bits."""
+    """The entropy in bits."""
     return float(torch.special.entr(chances).sum() / np.log(2))

@@ -41,7 +41,7 @@ from regard.tasks.validating import words_of, words_to_look_at
 
 ROOT = "<root>"
 RANKS = 3
-"""Likeliest relations of a word that are shown."""
+"""Number of likeliest relations shown for a word."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,8 +115,8 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
 
     @torch.inference_mode()
     def inspect(self, *texts: str) -> Inspection:
-        """What happens inside while it reads a sentence: how likely each arc, each move and each relation is, the tree,
-        the moves that were `made`, and attention, gates and states of the encoder."""
+        """An inspection of a sentence: the probabilities of arcs, moves and relations, the tree, the moves that were
+        `made`, and attention, gates and states of the encoder."""
         words = words_to_look_at("a parser", "sentence", texts)
         self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.names.words).pick(np.arange(1))
@@ -146,8 +146,8 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
         return Inspection(arrays, labels, title=texts[0], shown=shown)
 
     def outputs(self, *texts: str) -> Outputs:
-        """What each word hangs on, as functions of what passes inside the parser while it reads the sentence: its head,
-        where every arc has a score; else its relation with the head that was found."""
+        """The attachment of each word, as a function of the parser's inputs and activations: its head, where every arc
+        has a score; else its relation to the predicted head."""
         words = words_to_look_at("a parser", "sentence", texts)
         self.refuse_long(len(words))
         model, places = self.model, (ROOT, *words)
@@ -164,7 +164,7 @@ class Parser(LoadedModel[ParsingRecipe, DependencyParser]):
                 heads[torch.arange(len(rows)), at] = heads.new_tensor([row.index(parse.heads[place]) for row in rows])
                 return model.relation_log_probs(features, heads)[torch.arange(len(rows)), at]
             found = model.arc_log_probs(features, batch)[torch.arange(len(rows)), at]
-            # A head that is gone is impossible; padding goes into a column more.
+            # A removed head is impossible; padding goes into an extra column.
             columns = [[*row, *[len(places)] * (found.shape[1] - len(row))] for row in rows]
             every = found.new_full((len(rows), len(places) + 1), -torch.inf)
             return every.scatter(1, torch.tensor(columns, device=found.device), found)[:, :-1]

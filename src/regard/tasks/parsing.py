@@ -38,14 +38,14 @@ RELATIONS = "relations.json"
 
 @dataclass(frozen=True)
 class ParserNames:
-    """What the numbers of a parser stand for."""
+    """The words and relations behind a parser's numbers."""
 
     words: WordVocabulary
     relations: tuple[str, ...]
 
     @classmethod
     def learn(cls, recipe: ParsingRecipe, folder: Path, sentences: Sequence[Sentence]) -> Self:
-        """Those of the training text, or of the model to start from."""
+        """The names in the training text, or those of the model to start from."""
         words = known_words(recipe, folder, [sentence.forms for sentence in sentences])
         relations = {relation for sentence in sentences for relation in sentence.relations}
         other = "" if ModelFolder(folder).is_begun else recipe.train.start_from
@@ -61,7 +61,7 @@ class ParserNames:
 
     @classmethod
     def load(cls, recipe: ParsingRecipe, folder: Path) -> Self:
-        """Those in a model's folder."""
+        """The names in a model's folder."""
         return cls(WordVocabulary.load(recipe.words, folder / WORDS), _known_relations(folder))
 
     def save(self, folder: Path) -> None:
@@ -92,7 +92,7 @@ class NumberedTrees:
         self.sentences = NumberedSentences.of([sentence.forms for sentence in sentences], names.words)
         heads = (made_projective(each.heads)[0] if projective else list(each.heads) for each in sentences)
         self._heads = Rows.of(list(heads))
-        # Numbers of rows are not negative: one more than the relation's own, and 0 for UNSEEN.
+        # Row numbers are not negative: one more than the relation's number, and 0 for UNSEEN.
         self._relations = Rows.of(
             [[numbers.get(relation, UNSEEN) - UNSEEN for relation in sentence.relations] for sentence in sentences]
         )
@@ -190,7 +190,7 @@ class ParsingTask(BatchedTask):
 
 
 def refuse_long(recipe: ParsingRecipe, treebank: Treebank) -> None:
-    """A table of learned positions ends somewhere."""
+    """Refuses sentences longer than a table of learned positions."""
     most = recipe.model.encoder.learned_positions
     if most is None:
         return
@@ -209,7 +209,7 @@ class FoundTree:
     heads: tuple[int, ...]
     relations: tuple[str, ...]
     log_probs: tuple[float, ...]
-    """Of each relation, given the head."""
+    """Probabilities of relations, given the head."""
 
 
 @torch.no_grad()

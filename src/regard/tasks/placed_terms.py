@@ -1,8 +1,7 @@
-"""Terms of a glossary in place of the words that a model wrote for them, which its attention tells.
+"""Glossary terms put in place of the words that a model wrote for them, which are found by its attention.
 
-What the model writes by itself is kept but for these words. Where it wrote the term already, nothing changes; where no
-word of the output comes from the term, the text is translated once more by a search that must write all of its terms
-(`decode.forced_terms`).
+The rest of the model's output is kept. Where it already contains the term, nothing changes; where no word of the output
+comes from the term, the text is translated again by a search that must write all of its terms (`decode.forced_terms`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,11 +19,11 @@ from regard.tasks.translator import Translator
 from regard.tokens.segmentation import Span, smallest_parts_of
 
 LEAST_SHARE = 0.5
-"""A word is written for a term if it looked there most, and this much as strongly as the one that did so most: others,
-such as articles, had little to look at."""
+"""A word is attributed to a term if it attended to it most, with at least this share of the highest such weight: the
+others, such as articles, have nothing better to attend to."""
 
 Write = Callable[[Sequence[str], Sequence[Sequence[str]] | None], Sequence[Translation]]
-"""Translates texts, each with all of its terms if these are given."""
+"""Translates texts, each with all of its terms if they are given."""
 
 
 def translate_with_terms(
@@ -57,7 +56,7 @@ def _placed(
     placed = iter([place_terms(*each) for each in zip(sources, texts, every, weights, strict=True)])
     for best in found:
         rows = [(output, next(placed)) for output in (best, *best.others)]
-        # Outputs that differed in these words alone are the same now.
+        # Outputs that differed only in these words are now equal.
         different: dict[str, Translation] = {}
         for output, text in rows:
             if text is not None:
@@ -99,7 +98,7 @@ def place_terms(source: str, output: str, terms: Sequence[FoundTerm], weights: W
 def _written_for(
     term: FoundTerm, read: Sequence[Span], weights: WordWeights, origins: dict[int, int]
 ) -> Bool[np.ndarray, " T"]:
-    """Which parts of an output were written for a term."""
+    """Whether each part of an output was written for a term."""
     columns = [place for place, (start, end) in enumerate(read) if term.span[0] <= start and end <= term.span[1]]
     looked = weights.weights[:, columns].max(axis=1, initial=0.0)
     linked = np.array([origins.get(place) in columns for place in range(len(looked))], dtype=bool)
@@ -108,7 +107,7 @@ def _written_for(
 
 
 def _standing(target: str, written: Sequence[str], own: Bool[np.ndarray, " T"], taken: dict[Span, str]) -> Span | None:
-    """Where an output has a term already, at best where the term was written."""
+    """The span where an output already has a term, preferably among the parts written for it."""
     parts = [target[start:end] for start, end in smallest_parts_of(target)]
     ends = range(len(parts), len(written) + 1)
     same = [

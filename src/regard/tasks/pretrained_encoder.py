@@ -40,12 +40,12 @@ from regard.tokens.vocabulary import SPECIAL_NAMES
 from regard.tokens.word_vocabulary import WordVocabulary
 
 BLANK = "___"
-"""Stands for a word that is to be filled in."""
+"""A blank to be filled in."""
 BATCH_WORDS = 4096
 """Words that are read together, padding included."""
 
 Guesses = tuple[tuple[str, float], ...]
-"""The likeliest words for a place, each with its probability."""
+"""The likeliest words for a blank, each with its probability."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,11 +54,11 @@ class Filled:
 
     words: tuple[str, ...]
     guesses: tuple[Guesses, ...]
-    """Of each blank, likeliest first."""
+    """For each blank, likeliest first."""
 
     @property
     def text(self) -> str:
-        """The words with blanks between."""
+        """The words joined by spaces."""
         return " ".join(self.words)
 
     def __repr__(self) -> str:
@@ -96,8 +96,8 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
         return {"guesses": guesses, "words": f"{self.vocabulary.size:,}", "on": str(device_of(self.model))}
 
     def fill(self, sentences: Sequence[str] | Sequence[Sequence[str]], *, guesses: int = CANDIDATES) -> list[Filled]:
-        """Fills in the blanks (`___`) of sentences, each a text with blanks between its words, or a list of words. Each
-        is guessed by itself, while the others are masked; by an encoder of one direction, from the words before it."""
+        """Fills in the blanks (`___`) of sentences, each a text of space-separated words, or a list of words. Each is
+        guessed by itself, while the others are masked; by a causal encoder, from the words before it."""
         words = words_of("sentences", sentences)
         for place, sentence in enumerate(words):
             self.refuse_long(len(sentence), f"sentences[{place}]: ")
@@ -162,8 +162,8 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
         )
 
     def inspect(self, *texts: str) -> Inspection:
-        """What happens inside the model while it reads a sentence, and how it guesses each word: masked while all
-        others are there, or from the words before it. Of a blank (`___`) the likeliest words are shown."""
+        """An inspection of the model on a sentence, and its guess of each word: masked while all others are visible, or
+        from the words before it. For a blank (`___`) the likeliest words are shown."""
         words = words_to_look_at("a pre-trained encoder", "sentence", texts)
         self.refuse_long(len(words))
         device, length = device_of(self.model), len(words)
@@ -181,7 +181,7 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
         arrays["candidates"] = Array(
             ("source", "rank"), likeliest.values.numpy(), np.array(found, dtype=object).reshape(likeliest.values.shape)
         )
-        # No probability of words that the model does not know, nor of blanks.
+        # No probability for out-of-vocabulary words, nor for blanks.
         tokens = numbered.words.values
         known = (tokens < shares.shape[1]) & ~blank[0].numpy()
         of_words = shares[torch.arange(length), torch.from_numpy(np.where(known, tokens, 0)).long()].numpy()
@@ -192,7 +192,7 @@ class PretrainedEncoder(LoadedModel[PretrainingRecipe, WordPredictor]):
         )
 
     def _each_masked(self, numbered: NumberedSentences, blank: Bool[Tensor, "1 S"]) -> Float[Tensor, "S E"]:
-        """The features of each word of a sentence while it is masked."""
+        """The features of each word of a sentence while that word is masked."""
         found, length, device = [], blank.shape[1], device_of(self.model)
         for places in torch.split(torch.arange(length), max(1, BATCH_WORDS // length)):
             rows = numbered.pick(np.zeros(len(places), dtype=np.int64))

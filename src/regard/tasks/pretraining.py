@@ -28,7 +28,7 @@ from regard.tokens.vocabulary import SPECIAL_NAMES
 from regard.tokens.word_vocabulary import WordVocabulary
 
 SAY_EVERY = 500_000
-"""Sentences between two messages while text is read."""
+"""Sentences between progress messages while text is read."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class PretrainingTask(BatchedTask):
 
     @property
     def fingerprint(self) -> str:
-        """Which text this is."""
+        """A hash that identifies the text."""
         found = sha256(repr((self.vocabulary.vocabulary.tokens, self.recipe.data.longest)).encode("utf-8", "replace"))
         for part in (self._train, self._dev):
             for rows in (part.words, part.forms, part.spellings):
@@ -119,7 +119,7 @@ class PretrainingTask(BatchedTask):
 
     @torch.no_grad()
     def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
-        """`loss` per wanted word, its `perplexity`, and the `accuracy` of the likeliest words."""
+        """`loss` per target word, its `perplexity`, and the `accuracy` of the likeliest words."""
         assert isinstance(model, WordPredictor)
         if not len(self._dev):
             return {}
@@ -151,7 +151,7 @@ def build_predictor(recipe: PretrainingRecipe, vocabulary: WordVocabulary) -> Wo
 
 
 def masking_of(recipe: PretrainingRecipe, vocabulary: WordVocabulary) -> Masking:
-    """Which words are to be guessed in training."""
+    """The masking of words in training."""
     share = None if recipe.model.encoder.is_causal else recipe.train.masked
     return Masking(vocabulary.size - vocabulary.unseen, share, recipe.train.kept, recipe.seed)
 
@@ -164,8 +164,8 @@ def judge(
     rank: int = 0,
     world: int = 1,
 ) -> tuple[float, int, int]:
-    """The summed loss of the wanted words of every world-th batch, how many of them are guessed, and their number.
-    Whatever the seed, the same words are wanted, and none of them can be seen."""
+    """The summed loss of the target words of every world-th batch, how many of them are guessed, and their number.
+    Regardless of the seed, the same words are targets, and none of them is visible."""
     masking = replace(masking, kept=0.0, seed=0)
     total, right, words = 0.0, 0, 0
     for chosen in plan_sentences(sentences.lengths, batch_tokens)[rank::world]:

@@ -1,4 +1,4 @@
-"""What several processes found, brought together."""
+"""Gathers the results of several processes."""
 
 from typing import TypeVar
 
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def gathered(part: T, world: int) -> list[T]:
-    """What each process has, in the order of their ranks, on every one of them."""
+    """The parts of all processes, in the order of their ranks, on every process."""
     if world == 1:
         return [part]
     parts: list[T | None] = [None] * world

@@ -1,4 +1,4 @@
-"""Outputs of one model reranked with the help of another, which may tokenize differently: it is given their text."""
+"""Outputs of one model reranked with another's scores; as that one reads text, it may tokenize differently."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ SHARE = 0.5
 class Rescoring:
     """(1 − weight) × an output's score + weight × log P / length ** length_penalty, by the other model's P and tokens.
 
-    With the length penalty of the search both scores are of one kind.
+    With the length penalty of the search, both scores are comparable.
     """
 
     other: Translator

@@ -1,5 +1,5 @@
-"""A language model reads a text: the log-probability of every token, in memory that grows with neither text nor
-vocabulary but for one number a token."""
+"""Scores a text by a language model: the log-probability of every token, in memory independent of text and vocabulary
+except for one number per token."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -45,7 +45,7 @@ def log_probs_of(
 def readings_of(
     model: LanguageModel, text: TokenText, context: str, *, segment: int, rows: int = 1
 ) -> Iterator[tuple[SegmentBatch, Sequence[int], Reading]]:
-    """What a model makes of a text, segment by segment: each with the place in the text at which each of its rows
+    """A model's readings of a text, segment by segment: each with the place in the text at which each of its rows
     begins."""
     carry: Carry | None = None
     for batch, places in reading_segments(text, context, rows=rows, segment=segment).once():

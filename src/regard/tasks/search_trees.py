@@ -1,4 +1,4 @@
-"""What a search finds on its way, as inspections."""
+"""The hypotheses of a search, as inspections."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def tree_inspection(tree: SearchTree, labels: Sequence[str], texts: Sequence[str
 def candidates_inspection(
     chances: Sequence[float], names: Sequence[str], texts: Sequence[str], *, title: str
 ) -> Inspection:
-    """What may come next, with the text that it would make."""
+    """Candidates for the next token, with the resulting texts."""
     values = np.array(chances)
     arrays = {
         "candidates": Array(("rank",), values, np.array(names, dtype=object)),

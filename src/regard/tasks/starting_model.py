@@ -1,4 +1,4 @@
-"""A model to start from must have the shape of the new one; its recipe says so before any data is read."""
+"""Checks by its recipe, before any data is read, that a model to start from has the shape of the new one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -39,7 +39,7 @@ def differing(ours: Any, theirs: Any) -> list[str]:
 
 
 def _values(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The settings of a table and of those inside of it, but for shares that are dropped, which decide no shape."""
+    """The settings of a table and its nested tables, except dropout rates, which do not affect shapes."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _values(value, f"{before}{name}.")

@@ -1,4 +1,4 @@
-"""Whether given pairs have source and target the other way round than the text a model was trained on."""
+"""Detects given pairs whose source and target are swapped against a model's training text."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -12,7 +12,7 @@ from regard.tokens import UNKNOWN, Tokenizer
 
 _LOOKED_AT = 200
 _LEAST_CHARACTERS = 100
-"""Of each side, from which on its language is told."""
+"""Characters of each side needed to identify its language."""
 _PROFILED = 2000
 _UNKNOWN_COSTS = 4
 _FAR = 0.8
@@ -20,7 +20,7 @@ _FAR = 0.8
 
 
 def swapped(translator: Translator, pairs: Sequence[Pair]) -> str:
-    """What to tell if the sides of these pairs seem to be swapped; empty if not, or if nothing can be known."""
+    """A warning if the sides of these pairs seem to be swapped; empty if not, or if it cannot be known."""
     some = [pair for pair in pairs[:_LOOKED_AT] if pair.source and pair.target]
     if not some or not _seem_swapped(translator, some):
         return ""
@@ -34,7 +34,7 @@ def _seem_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
         return all(_read_so(languages, pairs) for languages in ([known[tag]] if tag in known else known.values()))
     if _costs_less(translator, pairs):
         return True
-    # A model from before its folder kept the languages: those of its text, where that is at hand.
+    # For older models without languages in their folder: those of their text, if available.
     own = _own_languages(translator)
     return own is not None and _read_so(own, pairs)
 
@@ -63,7 +63,7 @@ def _costs_less(translator: Translator, pairs: Sequence[Pair]) -> bool:
 
 
 def _own_languages(translator: Translator) -> Languages | None:
-    """The languages of the model's own text, where that is at hand."""
+    """The languages of the model's own text, if available."""
     data = translator.recipe.data
     if data.is_generated or data.tags:
         return None

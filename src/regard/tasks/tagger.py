@@ -54,10 +54,10 @@ class Tagged:
     words: tuple[str, ...]
     tags: tuple[str, ...]
     probabilities: tuple[float, ...]
-    """Of each tag, given the sentence; none if they were not asked for. A tag of a span is written in the scheme of the
-    data, and has the probability of the one that the model chose for the word."""
+    """Of each tag, given the sentence; empty if not requested. A tag of a span is written in the scheme of the data,
+    and has the probability of the one that the model chose for the word."""
     label_probabilities: Mapping[str, float] = field(default_factory=dict)
-    """Of every label of the sentence, likeliest first; none if sentences have no label, or no word."""
+    """Of every label of the sentence, likeliest first; empty if sentences have no label, or no words."""
 
     @property
     def label(self) -> str:
@@ -144,8 +144,8 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
             yield tuple(self.tags.decode(row[:length])), tuple(share[:length]), label
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
-        """How good it is on the development or test text of its recipe: F1, precision and recall of spans, accuracy of
-        words, and with labels their accuracy and the share of sentences of which all is right; in percent."""
+        """Its scores on the development or test text of its recipe: F1, precision and recall of spans, accuracy of
+        words, and with labels their accuracy and the share of sentences that are all right; in percent."""
         if not self.recipe.data.has(split):
             raise UsageError(
                 f"the model's recipe names no {split} text (data.{split}); tag a file with `regard tag --columns`"
@@ -165,10 +165,10 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
         return Scores(counts.scores(spans=self.tags.scheme != "none", margins=True))
 
     def inspect(self, *texts: str) -> Inspection:
-        """What happens inside the model while it tags a sentence: the tags and the candidates of each word with their
-        probabilities, the `scores` of each tag by itself and, of a CRF, those of `transitions` (NaN where one is not
-        allowed), the `spans`, the labels of the sentence and the weights of words that attention pools, and attention,
-        gates and states where the encoder has them."""
+        """An inspection of the model on a sentence: the tags and the candidates of each word with their probabilities,
+        the `scores` of each tag by itself and, of a CRF, those of `transitions` (NaN where one is forbidden), the
+        `spans`, the labels of the sentence and the weights of words that attention pools, and attention, gates and
+        states where the encoder has them."""
         words = words_to_look_at("a tagger", "sentence", texts)
         self.refuse_long(len(words))
         batch = NumberedSentences.of([words], self.vocabulary).pick(np.arange(1)).to(device_of(self.model))
@@ -202,7 +202,7 @@ class Tagger(LoadedModel[TaggingRecipe, WordTagger]):
         return Inspection(arrays, named, title=" ".join(words), shown=("tags", "candidates", *shown))
 
     def outputs(self, *texts: str) -> Outputs:
-        """The tag of each word, as functions of what passes inside the model while it reads the sentence."""
+        """The tag of each word, as a function of the model's inputs and activations."""
         words = words_to_look_at("a tagger", "sentence", texts)
         self.refuse_long(len(words))
 
@@ -245,7 +245,7 @@ def _spans_of(words: Sequence[str], tags: Sequence[str]) -> Array:
 
 
 def _transitions_of(crf: CRF) -> Array:
-    """The score of each tag after each, the begin before and the end after all."""
+    """Transition scores between tags, with BEGIN before and END after them."""
     start, transitions, end = (scores.detach().cpu().numpy() for scores in crf.scores())
     size = len(start)
     whole = np.full((size + 1, size + 1), np.nan, dtype=np.float32)

@@ -121,7 +121,7 @@ class TaggingTask(BatchedTask):
         return {"loss": loss, "accuracy": counts.accuracy().value, **spans, **(of_labels if self.labels else {})}
 
     def _best_labels(self, scores: Float[Tensor, "B L"] | None, rows: int) -> list[str]:
-        """The likeliest label of each sentence; empty if there are none to choose from."""
+        """The likeliest label of each sentence; empty if there are no labels."""
         if scores is None or self.labels is None:
             return [""] * rows
         return [self.labels.tags[number] for number in scores.argmax(1).tolist()]

@@ -1,4 +1,4 @@
-"""What the trainer must know about a task, and nothing more."""
+"""The trainer's interface to a task."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +42,7 @@ class Task(ABC):
         """A new model with initial weights drawn from torch's global generator, on the CPU, in float32."""
 
     def start(self, model: nn.Module) -> list[str]:
-        """Puts into a new model what it starts from besides random numbers; says in lines what that is.
+        """Loads into a new model any weights that it starts from; returns lines that describe them.
 
         A run that is resumed, and a model that is loaded, do without: they have their weights."""
         return []
@@ -53,14 +53,14 @@ class Task(ABC):
         the recipe's seed and the position. `position.epoch` counts finished passes."""
 
     def passes(self, position: CorpusPosition) -> float:
-        """Passes over the training text that are over at a position reached by `batches`, the one in progress by its
-        share as far as the task knows it."""
+        """Passes over the training text completed at a position reached by `batches`, including the fraction of the
+        current one, if the task knows it."""
         return float(position.epoch)
 
     @property
     def tokens_in_pass(self) -> int:
-        """Tokens of the training text without padding, of pairs those of the longer side: about what a pass over it
-        takes of batches; 0 if the task does not know."""
+        """Tokens of the training text without padding, of pairs those of the longer side: about the batch tokens of a
+        pass; 0 if the task does not know."""
         return 0
 
     def sizes(self, *, decode: bool) -> Mapping[str, int]:
@@ -70,9 +70,9 @@ class Task(ABC):
 
     @abstractmethod
     def objective(self, model: nn.Module, batch: Any, carry: Any) -> tuple[Tensor, Any]:
-        """The summed training loss of a batch, in float32, and what goes on into the next batch (None for most).
+        """The summed training loss of a batch, in float32, and the state carried to the next batch (None for most).
 
-        It may be captured: it must then be a function of the batch's tensors, and never ask the device for a value."""
+        It may be captured in a CUDA graph: it must then be a function of the batch's tensors, without device syncs."""
 
     @abstractmethod
     def validate(self, model: nn.Module, *, decode: bool, rank: int, world: int) -> Mapping[str, float]:
@@ -102,8 +102,8 @@ class BatchedTask(Task):
 
 
 class CountingTask(Task):
-    """A task whose model is counted out of the training text in one pass, not trained by steps."""
+    """A task whose model is counted from the training text in one pass, not trained by steps."""
 
     @abstractmethod
     def count(self, on_progress: Callable[[int], None]) -> nn.Module:
-        """The whole model, on the CPU; `on_progress` is called now and then with the number of tokens read."""
+        """The whole model, on the CPU; `on_progress` is called periodically with the number of tokens read."""

@@ -37,6 +37,6 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of a model, source and target."""
     files = [tokenizer_file(folder, side) for side in SIDES]
     source = load_tokenizer(files[0])
-    # Often the same, where they share a vocabulary; to make one takes a while.
+    # With a shared vocabulary they are the same, and loading one takes a while.
     is_shared = files[1].is_file() and files[1].read_bytes() == files[0].read_bytes()
     return source, source if is_shared else load_tokenizer(files[1])

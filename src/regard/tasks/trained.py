@@ -1,4 +1,4 @@
-"""What every trained model can do, whatever its task, and how it shows itself."""
+"""The interfaces of trained models, across tasks, and how they display themselves."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from regard.vectors import Vectors
 
 
 class Trained(Protocol):
-    """A model with its recipe and all it needs, ready for use. What else it can do is a matter of its task."""
+    """A model with its recipe and all it needs, ready for use. Further methods depend on its task."""
 
     @property
     def recipe(self) -> Recipe: ...
@@ -28,27 +28,27 @@ class Trained(Protocol):
         ...
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
-        """How good it is on the development or test text of its recipe."""
+        """Its scores on the development or test text of its recipe."""
         ...
 
     def inspect(self, *texts: str) -> Inspection:
-        """What happens inside while it reads or writes one example."""
+        """An inspection of the model on one example."""
         ...
 
 
 @runtime_checkable
 class Inspectable(Protocol):
-    """A model that reads texts and can be looked at meanwhile, as every trained model."""
+    """A model that reads texts and can be inspected, as every trained model can."""
 
     def inspect(self, *texts: str) -> Inspection: ...
 
 
 @runtime_checkable
 class Explainable(Protocol):
-    """A trained model that says what its choices rest on."""
+    """A trained model whose outputs can be explained."""
 
     def outputs(self, *texts: str) -> Outputs:
-        """What it chooses for one example, as functions of what passes inside, with gradients."""
+        """Its outputs for one example, as differentiable functions of its inputs and activations."""
         ...
 
 
@@ -57,7 +57,7 @@ class Embedding(Protocol):
     """A model with a vector for each token or word."""
 
     def embeddings(self) -> Mapping[str, Vectors]:
-        """These vectors, by what they are of."""
+        """These vectors, by what they represent."""
         ...
 
 
@@ -97,15 +97,15 @@ class Searching(Protocol):
         ...
 
     def search_tree(self, source: str, *, beam: int | None = None, prefix: str = "") -> Inspection:
-        """What a search keeps on its way."""
+        """The hypotheses of a search."""
         ...
 
     def alternatives(self, source: str, prefix: str = "") -> Inspection:
-        """What may follow the beginning of an output."""
+        """The likeliest next tokens after the beginning of an output."""
         ...
 
     def count_tokens(self, text: str, *, written: bool = False) -> int:
-        """Tokens of a text that it reads, or of one that it writes."""
+        """Number of tokens of a text that it reads, or of one that it writes."""
         ...
 
 
@@ -114,7 +114,7 @@ class Following(Protocol):
     """A trained model with attention that can be followed step by step."""
 
     def followed(self) -> Sequence[str]:
-        """Which, by the taps of its weights."""
+        """Their names, by the taps of their weights."""
         ...
 
     def attention_steps(self, source: str, target: str | None = None, *, layer: str | None = None) -> Inspection:
@@ -124,11 +124,11 @@ class Following(Protocol):
 
 @runtime_checkable
 class Multilingual(Protocol):
-    """A trained model that can be told which language to write."""
+    """A trained model that writes several languages."""
 
     @property
     def tags(self) -> Sequence[str]:
-        """The languages; none if it writes but one."""
+        """The languages; none if it writes only one."""
         ...
 
     def into(self, tag: str | None) -> Self: ...
@@ -142,10 +142,10 @@ class Measured(Protocol):
 
 @runtime_checkable
 class Reader(Protocol):
-    """A trained model of running text, which says how likely it is and writes on."""
+    """A trained language model, which scores running text and continues it."""
 
     def score(self, lines: str) -> Measured:
-        """How likely it finds a text."""
+        """Its scores of a text."""
         ...
 
     def continuations(
@@ -157,7 +157,7 @@ class Reader(Protocol):
         sample: int = 0,
         decoding: Mapping[str, Any] | None = None,
     ) -> Inspection:
-        """What may come next."""
+        """The likeliest next tokens."""
         ...
 
 
@@ -167,7 +167,7 @@ class Aligner(Protocol):
 
     @property
     def joining(self) -> Joining:
-        """How two directions are joined unless another way is asked for."""
+        """How two directions are joined by default."""
         ...
 
     def alignments(
@@ -178,7 +178,7 @@ class Aligner(Protocol):
         units: Units | tuple[Units, Units] = "auto",
         scored: bool = False,
     ) -> Iterator[Alignment]:
-        """What is known of the links of each pair; with `scored`, its score too, which may take longer."""
+        """The link probabilities of each pair; with `scored`, its score too, which may take longer."""
         ...
 
 
@@ -188,7 +188,7 @@ M = TypeVar("M", bound=nn.Module)
 
 @explained
 class LoadedModel(ABC, Generic[R, M]):
-    """A torch model with its recipe, which shows itself in a terminal and in a notebook."""
+    """A torch model with its recipe, with displays for a terminal and for a notebook."""
 
     recipe: R
     model: M
@@ -196,7 +196,7 @@ class LoadedModel(ABC, Generic[R, M]):
     @property
     @abstractmethod
     def _facts(self) -> dict[str, str]:
-        """What its task says of it."""
+        """Facts that its task adds to the display."""
 
     def __repr__(self) -> str:
         known = self.about
@@ -219,7 +219,7 @@ class LoadedModel(ABC, Generic[R, M]):
 
     @property
     def about(self) -> dict[str, str]:
-        """What it is, how large, and what its task says of it; a model that was counted has no parameters."""
+        """Its kind, its size, and the facts of its task; a counted model has no parameters."""
         kind = getattr(getattr(self.recipe, "model", None), "kind", self.recipe.task)
         every = {each for _, module in self.named_modules() for each in module.parameters(recurse=False)}
         size = {"parameters": f"{sum(each.numel() for each in every):,}"} if every else {}

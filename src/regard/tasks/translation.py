@@ -33,7 +33,7 @@ from regard.tasks.unknown_words import Written, texts_of
 from regard.tokens import UNKNOWN, Tokenizer, load_tokenizer, save_tokenizer
 
 SAY_EVERY = 100_000
-"""Texts between two lines that say how far a long preparation has come."""
+"""Texts between progress lines of a long preparation."""
 
 
 class TranslationTask(BatchedTask):
@@ -56,10 +56,10 @@ class TranslationTask(BatchedTask):
         self.target = target
         self._dev = list(dev)
         self._decoded_places = _spread(len(self._dev), recipe.train.validation.examples, bool(recipe.data.tags))
-        # Chosen by all of the text, whatever part of it validations decode.
+        # Chosen by all of the text, even if validations decode only a part of it.
         self._bleu_tokenizer = bleu_tokenizer((pair.target for pair in dev), recipe.evaluation.bleu_tokenizer)
-        bleu_metric(self._bleu_tokenizer)  # refuses what is not installed, before anything takes long
-        if dev and not recipe.data.tags:  # of several languages, each is judged by its own references
+        bleu_metric(self._bleu_tokenizer)  # refuses a missing package, before long work
+        if dev and not recipe.data.tags:  # with several languages, each is scored against its own references
             judged = recipe.evaluation.model_copy(update={"bleu_tokenizer": self._bleu_tokenizer})
             self.recipe = recipe.model_copy(update={"evaluation": judged})
         self._dev_sources = encode_tagged(source, [pair.source for pair in dev], [pair.tag for pair in dev])
@@ -108,7 +108,7 @@ class TranslationTask(BatchedTask):
         return task
 
     def refuse_long_dev(self) -> None:
-        """A table of learned positions ends somewhere, and a validation must not be what finds out."""
+        """A table of learned positions is finite, and this must not first show in a validation."""
         learned = self.recipe.model.learned_positions
         if learned is None:
             return
@@ -174,7 +174,7 @@ class TranslationTask(BatchedTask):
         batch = batch.apart()
 
         def texts(tokenizer: Tokenizer, tokens: Tensor) -> list[str]:
-            # Words that are copied have a number, but the batch does not know their text.
+            # Copied words have a number, but the batch does not have their text.
             known = tokens.where(tokens < tokenizer.size, UNKNOWN)
             return [tokenizer.decode(row) for row in known[: len(batch.examples)].tolist()]
 
@@ -190,7 +190,7 @@ class TranslationTask(BatchedTask):
         device = next(model.parameters()).device
         total, count = 0.0, 0
         words, budget = words_in(self._dev_copied), self.recipe.train.batch_tokens
-        # In the shape of the batches that are learned from: a GPU takes its time over each shape that is new to it.
+        # In the shape of the training batches: each new shape is slow on a GPU.
         packing = self._batches.packing
         batches = evaluation_batches(self._dev_sources, self._dev_targets, budget, words, packing=packing)
         for place, batch in enumerate(batches):
@@ -201,7 +201,7 @@ class TranslationTask(BatchedTask):
         return sum(total for total, _ in parts) / sum(count for _, count in parts)
 
     def _decoded(self, model: Generator, rank: int, world: int) -> list[str]:
-        """Translations of what is decoded of the development text, its sentences shared between processes."""
+        """Translations of the decoded part of the development text, its sentences shared between processes."""
         places = self._decoded_places
         sources = [self._dev_sources[place] for place in places]
         copied = None if self._dev_copied is None else [self._dev_copied[place] for place in places[rank::world]]
@@ -220,8 +220,8 @@ class TranslationTask(BatchedTask):
         return outputs
 
     def _session_of(self, model: Generator) -> Session:
-        """Kept from one validation to the next for its captured steps, which read the weights as they are now; copies
-        of the weights are made again, since training has changed them."""
+        """Reused across validations for its captured steps, which read the current weights; copies of the weights are
+        refreshed, since training has changed them."""
         if self._session is None or self._session.model is not model:
             self._session = Session(model)
         self._session.refresh()
@@ -229,8 +229,8 @@ class TranslationTask(BatchedTask):
 
 
 def _spread(count: int, examples: int, tagged: bool) -> Sequence[int]:
-    """The places of `examples` out of `count` development pairs, or of all: the first, or, since the languages of a
-    tagged text stand one after another, as many from each part of it."""
+    """The indices of `examples` out of `count` development pairs, or of all: the first, or, for tagged text, whose
+    languages follow one another, evenly spaced ones."""
     chosen = min(examples or count, count)
     return [(2 * place + 1) * count // (2 * chosen) for place in range(chosen)] if tagged else range(chosen)
 
@@ -266,7 +266,7 @@ def _given_tokenizers(recipe: TranslationRecipe, folder: Path) -> GivenTokenizer
 
 
 def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]:
-    """Those of the model to start from; a run that goes on has them itself and needs the other model no more."""
+    """Those of the model to start from; a resumed run has them itself and no longer needs the other model."""
     if ModelFolder(folder).is_begun:
         return _tokenizers_in(folder)
     try:
@@ -277,6 +277,6 @@ def _tokenizers_of(start_from: str, folder: Path) -> tuple[Tokenizer, Tokenizer]
 
 
 def _tokenizers_in(folder: Path) -> tuple[Tokenizer, Tokenizer]:
-    """Those of a model: one and the same object if both sides share a vocabulary."""
+    """Those of a model: the same object if both sides share a vocabulary."""
     source, target = load_tokenizers(folder)
     return source, source if ModelFolder(folder).read_recipe(TranslationRecipe).tokens.shared else target

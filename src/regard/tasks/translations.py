@@ -1,4 +1,4 @@
-"""What a translator gives: translations, and the probabilities of given ones."""
+"""Results of a translator: translations, and the probabilities of given ones."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +19,7 @@ class Translation:
     source: str
     text: str
     score: float
-    """What ranks it among the outputs for the same input: `log_prob` divided by the number of tokens (to the power
+    """Ranks it among the outputs for the same input: `log_prob` divided by the number of tokens (to the power
     `decode.length_penalty`), so about the mean of a token's log-probability, with penalties if there are any."""
     log_prob: float
     """Log-probability of the whole: the sum over its tokens and the end-of-sentence mark."""
@@ -27,7 +27,7 @@ class Translation:
     """False if the length limit was reached before the end-of-sentence mark."""
     tokens: tuple[int, ...]
     others: tuple["Translation", ...] = ()
-    """The next best outputs, if more than one was asked for."""
+    """The next best outputs, if more than one was requested."""
     translator: "Translator" = field(kw_only=True, repr=False, compare=False)
 
     @cached_property
@@ -46,7 +46,7 @@ class Translation:
 
 @dataclass(frozen=True, repr=False)
 class Scored:
-    """What a model thinks of a given translation."""
+    """A model's scores of a given translation."""
 
     log_probs: tuple[float, ...]
     """Log-probability of each target token, and of the end-of-sentence mark."""

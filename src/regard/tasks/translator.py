@@ -1,4 +1,4 @@
-"""A trained translator: text in, text out, and what can be asked about it.
+"""A trained translator: text in, text out, and its inspections.
 
 translator = regard.load("runs/mine")
 best = translator.translate(["Das ist ein Haus ."])[0]
@@ -62,7 +62,7 @@ from regard.vectors import Vectors
 SIDES = {"source": "encoder", "past": "decoder"}
 """The part of a model that reads along each axis."""
 BEYOND_TRAINING = 16
-"""How many times as long as the longest text in training a text may be."""
+"""Longest text, as a multiple of the longest in training."""
 
 
 @explained
@@ -86,12 +86,12 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         self._copying = Copying(source, target) if model.copies else None
         self._tag = ""
         self.folder = folder
-        """Where the model is kept, if it was loaded."""
+        """The model's folder, if it was loaded."""
         self._first = 0
 
     @classmethod
     def load(cls, folder: Path, *, device: str = "auto", changes: Sequence[str] = ()) -> Self:
-        """The model in a folder, with `key=value` changes to how it decodes and is judged."""
+        """The model in a folder, with `key=value` changes to decoding and evaluation."""
         check_only_decoding(changes, "evaluation.")
         recipe = ModelFolder(folder).read_recipe(TranslationRecipe, changes)
         source, target = load_tokenizers(folder)
@@ -110,7 +110,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The languages it can be told to write (`data.tags`); none if it writes but one."""
+        """The languages it can write (`data.tags`); none if it writes only one."""
         return self.source_tokenizer.vocabulary.tags
 
     def into(self, tag: str | None) -> Self:
@@ -128,31 +128,30 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return told
 
     def counting_from(self, first: int) -> Self:
-        """The same translator for texts before which there were others: what it draws at random is a function of the
-        seed and a text's number, and numbers go on from `first`."""
+        """The same translator with texts numbered from `first`: samples are a function of the seed and a text's
+        number."""
         told = copy(self)
         told._first = first
         return told
 
     @property
     def most_tokens(self) -> int:
-        """Tokens of a text beyond which it is not a sentence, by what the model was trained on; time and memory grow
-        with the square of them."""
+        """Most tokens of a sentence, by the model's training text; time and memory grow with their square."""
         return BEYOND_TRAINING * self.recipe.data.longest
 
     def count_tokens(self, text: str, *, written: bool = False) -> int:
-        """Tokens of a source text, or of one that it writes."""
+        """Number of tokens of a source text, or of one that it writes."""
         return len((self.target_tokenizer if written else self.source_tokenizer).encode(text))
 
     def only_writing(self) -> Self:
-        """This translator, for writing alone, in the recipe's `decode.precision`: a GPU then
-        holds its weights in that format alone, and all that is asked of them later is answered in it."""
+        """This translator, for decoding alone, in the recipe's `decode.precision`: a GPU then holds its weights only in
+        that format, and everything later is computed in it."""
         self.session.hold_only(self.recipe.decode.precision)
         return self
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
-        """How good it is on the development or test text of its recipe: the scores of `regard evaluate`, with the
-        alignment error rate where the corpus has true links."""
+        """Its scores on the development or test text of its recipe: those of `regard evaluate`, with the alignment
+        error rate where the corpus has true links."""
         from regard.tasks.evaluation import evaluate, split_of
 
         found = evaluate(self, split_of(self.recipe, split))
@@ -196,7 +195,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             return self._translations(texts, read, search(on_progress=on_progress), read.beyond, decoding)
         rows, beyond = self._forced([[prefix] for prefix in prefixes], read)
         begin = [row for (row,) in rows]
-        # What the model does not know is written as it is all the same.
+        # Out-of-vocabulary words are written as they are nonetheless.
         known = [self._as_read(row, words) for row, words in zip(begin, read.beyond, strict=True)]
         found = [
             [replace(one, tokens=(*row, *one.tokens[len(row) :])) for one in hypotheses]
@@ -212,7 +211,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         terms: Sequence[Sequence[str]] | None,
         on_progress: Callable[[int, int], None] | None,
     ) -> list[Translation]:
-        """Translates those texts that have a word; the translation of the others is empty, and certain."""
+        """Translates the texts with words; the others have an empty translation of probability 1."""
         places = [place for place, text in enumerate(texts) if text.strip()]
         found = iter(
             self.translate(
@@ -236,7 +235,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         prefixes: Sequence[str] | None,
         on_progress: Callable[[int, int], None] | None,
     ) -> list[Translation]:
-        """Those texts that have terms are searched for apart; the others are translated as ever."""
+        """Texts with terms are translated by a constrained search; the others as usual."""
         check_can_force(decoding)
         chosen = [place for place, each in enumerate(terms) if each]
         others = [place for place, each in enumerate(terms) if not each]
@@ -271,7 +270,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
     @cached_property
     def _continuing(self) -> frozenset[int]:
         """Tokens that continue the word before them: subwords that begin with a letter, unless their script has no
-        blanks. Characters and bytes are not asked, since every term of theirs would need a space."""
+        blanks. Empty for characters and bytes, where every term would need a space."""
         if not isinstance(self.target_tokenizer, Subwords):
             return frozenset()
         free = begins_unspaced if self._writes_no_blanks else lambda text: False
@@ -286,7 +285,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return sum(map(begins_unspaced, tokens)) >= max(after_blanks, 1)
 
     def why_eager(self, *, terms: bool = False) -> str | None:
-        """What there is to say of speed on a CUDA device: why decoding steps are not captured; None if they are.
+        """On a CUDA device, why decoding steps are not captured in a CUDA graph; None if they are.
 
         `terms` says that some outputs must contain terms."""
         return self.session.why_eager(self.recipe.decode, terms=terms)
@@ -304,7 +303,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return Listed(Scored(tuple(row), tuple(name)) for row, name in zip(log_probs, names, strict=True))
 
     def inspect(self, source: str, target: str | None = None, *, links: Sequence[tuple[Span, Span]] = ()) -> Inspection:
-        """What happens inside the model while it writes `target`, or its own translation if none is given: attention,
+        """An inspection of the model while it writes `target`, or its own translation if none is given: attention,
         gates and states, probabilities and candidates. `links` are true ones between characters of source and target,
         where they are known."""
         target = self._target_of(source, target)
@@ -336,7 +335,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
 
     def attention_steps(self, source: str, target: str | None = None, *, layer: str | None = None) -> Inspection:
         """One attention to the source step by step, while it writes `target` or its own translation: `query`, `key`,
-        `value`, `scores`, `weights`, `context` of every head, the `output` of the decoder and what becomes of it."""
+        `value`, `scores`, `weights`, `context` of every head, the `output` of the decoder and the predictions."""
         stem, attention = attention_of(self.model, self.model.cross_taps, layer)
         target = self._target_of(source, target)
         batch, name = self._pair(source, target)
@@ -360,8 +359,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return batch.to(device_of(self.model)), partial(token_name, self.target_tokenizer, read.beyond[0])
 
     def outputs(self, source: str, target: str | None = None) -> Outputs:
-        """The tokens of `target`, or of its own translation, as functions of what passes inside the model while it
-        writes them."""
+        """The tokens of `target`, or of its own translation, as functions of the model's inputs and activations."""
         target = self._target_of(source, target)
         read = self._read([source])
         (tokens,), (row,) = read.tokens, self._targets([target], read)
@@ -389,7 +387,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         )
 
     def embeddings(self) -> dict[str, Vectors]:
-        """A copy of the vectors that it has learned for the tokens of each side."""
+        """A copy of the token embeddings of each side."""
         every, sides = dict(self.named_modules()), {"source": self.source_tokenizer, "target": self.target_tokenizer}
         found = zip(sides.items(), SIDES.values(), strict=True)
         return {
@@ -399,7 +397,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         }
 
     def _target_of(self, source: str, target: str | None) -> str:
-        """The target that is given, or else its own translation."""
+        """The given target, or else its own translation."""
         check_texts("texts", [source] if target is None else [source, target])
         check_not_empty("source", source)
         if target is None:
@@ -419,9 +417,9 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return {"source": read, "target": words, "past": (None, *words[:-1])}
 
     def search_tree(self, source: str, *, beam: int | None = None, prefix: str = "") -> Inspection:
-        """What a beam search keeps on its way from a prefix, as a tree: nodes with their label, their `parents` (-1 for
-        the root), their `probabilities` after these, and their `scores`: the log-probability of all up to here, beside
-        its text. Where one of the outputs ends, `ranks` has its place among them, counted from 1, and its text."""
+        """The hypotheses of a beam search from a prefix, as a tree: nodes with their label, their `parents` (-1 for the
+        root), their `probabilities` given these, and their `scores`: the log-probability of the whole prefix, with its
+        text. Where one of the outputs ends, `ranks` has its rank among them, counted from 1, and its text."""
         check_texts("texts", [source, prefix])
         check_not_empty("source", source)
         decoding = _changed(self.recipe.decode, self.recipe.decode.beam if beam is None else beam, None)
@@ -438,7 +436,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
 
     def alternatives(self, source: str, prefix: str = "", *, count: int = 10) -> Inspection:
         """The likeliest tokens after the beginning of a translation, as `candidates` with their probabilities; `texts`
-        are the beginning with each of them. What is never written, such as padding, is left out."""
+        are the beginning with each of them. Tokens that are never written, such as padding, are left out."""
         check_texts("texts", [source, prefix])
         check_not_empty("source", source)
         read = self._read([source])
@@ -459,7 +457,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
 
     @property
     def _no_words(self) -> list[None]:
-        """What stands before the words of a source."""
+        """None for the tag before the words of a source, if there is one."""
         return [None] if self._tag else []
 
     def _watch(self, sources: Sequence[str], targets: Sequence[str]) -> list[dict[str, np.ndarray]]:
@@ -485,8 +483,8 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
         return [self._copying.target(row, text, beyond) for row, text, beyond in each]
 
     def _forced(self, texts: Sequence[Sequence[str]], read: "_Read") -> tuple[list[list[list[int]]], list[list[str]]]:
-        """The tokens of texts that the output for each source must contain, its prefix first, of which nothing stays
-        unknown; and the words that have numbers beyond the target's vocabulary, those of these texts too."""
+        """The tokens of texts that the output for each source must contain, its prefix first, without unknown tokens;
+        and the words that have numbers beyond the target's vocabulary, including those of these texts."""
         beyond = [list(words) for words in read.beyond]
 
         def tokens(place: int, text: str, words: list[str]) -> list[int]:
@@ -520,7 +518,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
     def _translation(
         self, source: str, hypotheses: Sequence[Hypothesis], texts: list[str], decoding: Decoding
     ) -> Translation:
-        """The requested outputs among all that a search has found."""
+        """The requested outputs among all hypotheses of a search."""
         if decoding.risk != "none":
             drawn = decoding.method == "sample"
             text_of = {hypothesis.tokens: text for hypothesis, text in zip(hypotheses, texts, strict=True)}
@@ -529,7 +527,7 @@ class Translator(AlignsByAttention, LoadedModel[TranslationRecipe, Generator]):
             hypotheses = hypotheses[: decoding.n_best]
             texts = [text_of[hypothesis.tokens] for hypothesis in hypotheses]
         elif decoding.method == "beam":
-            # One text may be split in several ways: its best stands for all. What is drawn stays as it was drawn.
+            # Of several segmentations of one text the best is kept. Samples stay as they were drawn.
             best: dict[str, Hypothesis] = {}
             for hypothesis, text in zip(hypotheses, texts, strict=True):
                 best.setdefault(text, hypothesis)
@@ -558,7 +556,7 @@ class _Read:
 
     @property
     def words(self) -> list[list[int]] | None:
-        """What the tokens of each source are in the target, if they can be copied."""
+        """The target-side numbers of each source's tokens, if they can be copied."""
         return words_in(self.copied)
 
     @property
@@ -568,7 +566,7 @@ class _Read:
 
 
 def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decoding:
-    """The settings with these changes. Naming a beam asks for beam search; asking for more outputs than the beam holds
+    """The settings with these changes. Giving a beam selects beam search; requesting more outputs than the beam holds
     widens it."""
     changes: dict[str, int | str] = {}
     if n_best is not None:
@@ -581,7 +579,7 @@ def _changed(decoding: Decoding, beam: int | None, n_best: int | None) -> Decodi
 def load_translator(
     folder: str | Path, *others: str | Path, device: str = "auto", changes: Sequence[str] = ()
 ) -> Translator:
-    """The translator in a folder. With folders of `others` they write together, as an ensemble: the mean of their
+    """The translator in a folder. With folders of `others` they decode as an ensemble: the mean of their
     probabilities."""
     from regard.tasks.ensembles import load_ensemble
 

@@ -1,7 +1,7 @@
-"""Pairs whose texts do not belong together, by the score that an aligner gives them.
+"""Mismatched pairs, whose texts are not translations of each other, by an aligner's score.
 
-Scores of different models and texts do not compare, so the text itself tells which are low: sources are also scored
-beside targets that are not theirs, and a pair that fits no better than most of those is doubtful.
+Scores of different models and texts are not comparable, so the threshold comes from the text itself: sources are also
+scored with targets of other pairs, and a pair that fits no better than most of those is doubtful.
 """
 
 import heapq
@@ -21,13 +21,13 @@ from regard.tasks.trained import Aligner
 
 AT_ONCE = 1000
 MISMATCHED = 3000
-"""Pairs whose texts do not belong together that are scored at most."""
+"""Most mismatched pairs that are scored."""
 FEWEST = 50
-"""Pairs from which on it can be told what these score."""
+"""Least number of pairs to estimate their scores from."""
 REACHED_BY = 95
-"""Percentage of them that have at most the score under which a pair is doubtful."""
+"""Percentile of their scores below which a pair is doubtful."""
 MOST_WORDS = 1000
-"""Words of a side from which on a line is no sentence, and is not scored."""
+"""Words of a side from which a line is not a sentence, and is not scored."""
 SAY_EVERY = 100_000
 
 
@@ -39,8 +39,7 @@ def with_unfit_pairs(
     least: float | None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """The report with the pairs of each part that score less than `least`, which is found out by the first part if it
-    is None."""
+    """The report with the pairs of each part that score less than `least`, by default estimated on the first part."""
     scored = {part: _scores(aligner, examples, say) for part, examples in parts.items()}
     as_unrelated = ""
     if least is None:
@@ -64,7 +63,7 @@ def with_unfit_pairs(
 
 
 def _scores(aligner: Aligner, examples: Examples, say: Callable[[str], None]) -> "tuple[array[float], array[int]]":
-    """The score and the line of every pair that can have one."""
+    """The score and the line of every pair that can be scored."""
     scores, lines = array("d"), array("q")
     every = _scorable(examples)
     while piece := list(islice(every, AT_ONCE)):
@@ -77,14 +76,14 @@ def _scores(aligner: Aligner, examples: Examples, say: Callable[[str], None]) ->
 
 
 def _unrelated(aligner: Aligner, examples: Examples) -> float:
-    """The score that hardly any source reaches beside a target that is not its own."""
+    """The score that hardly any source reaches with the target of another pair."""
     some = list(islice(_scorable(examples), MISMATCHED))
     if len(some) < FEWEST:
         raise UsageError(
             f"--aligner: {len(some)} pairs are too few to tell what texts score that do not belong together; name a "
             "score with --least-score"
         )
-    # Half the text away, where no line that is missing or repeated makes them belong together again.
+    # Half the text away, so that no missing or repeated line makes them match again.
     apart = len(some) // 2
     targets = [each.target for each in (*some[apart:], *some[:apart])]
     found = aligner.alignments([each.source for each in some], targets, scored=True)
@@ -92,7 +91,7 @@ def _unrelated(aligner: Aligner, examples: Examples) -> float:
 
 
 def _scorable(examples: Examples) -> Iterator[Record]:
-    """Pairs of sentences; what is empty or no text is found without scores."""
+    """Pairs of sentences; empty lines and lines without text are found without scores."""
     for record in records(examples):
         if not record.invalid and all(0 < len(side.split()) <= MOST_WORDS for side in (record.source, record.target)):
             yield record

@@ -1,8 +1,8 @@
-"""Words that a model knows no name for: the unknown sign in an output becomes the word of the source it stands for.
+"""Unknown-word replacement: an unknown token in an output becomes the source word that it was written for.
 
-Where a model writes the unknown sign, its attention mostly lies on the word that it cannot write, often a name or a
-number (Luong et al. 2015). Subwords and characters have signs for unknown characters: such a sign becomes the unknown
-character of the source that got most attention, and if there is none, what got most attention.
+Where a model writes an unknown token, its attention is mostly on the word that it cannot write, often a name or a
+number (Luong et al. 2015). With subwords and characters, it is an unknown character: it becomes the unknown character
+of the source that got most attention, or if there is none, the token that did.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Written:
     read: Sequence[int]
     """The tokens of the source."""
     words: Sequence[int] | None
-    """What these are in the target, for a model that copies them."""
+    """The target-side numbers of these, for a model that copies them."""
     tokens: tuple[int, ...]
     beyond: Sequence[str]
     """Words that have numbers beyond the target's vocabulary."""
@@ -57,10 +57,10 @@ def _known(one: Written, size: int) -> list[int]:
 def _replaced(
     reader: Tokenizer, writer: Tokenizer, one: Written, weights: np.ndarray
 ) -> tuple[tuple[int, ...], list[str]]:
-    """The tokens with numbers of words of the source in place of the unknown sign, and what these stand for."""
+    """The tokens with numbers of source words in place of unknown ones, and the text of these."""
     pieces = reader.pieces(one.source)
     before = len(one.read) - len(pieces)  # a tag, if there is one
-    # Only what the model cannot read can be what it cannot write, but for words, which are other ones on each side.
+    # Only tokens that it cannot read are ones that it cannot write, except words, whose vocabularies differ by side.
     likely = [] if isinstance(reader, Words) else [place for place, each in enumerate(pieces) if each.token == UNKNOWN]
     likely = likely or list(range(len(pieces)))
     tokens, beyond = list[int](), list(one.beyond)

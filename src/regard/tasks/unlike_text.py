@@ -1,5 +1,5 @@
-"""What tells that a text is tokenized otherwise than an aligner's training text, is in another language, or has its
-sides swapped: each costs more links than any method gains."""
+"""Detects text that is tokenized differently from an aligner's training text, is in another language, or has its sides
+swapped: each costs more links than any method gains."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from jaxtyping import Int64
 from regard.tokens.segmentation import has_no_blanks, parts_of
 
 FEWEST = 200
-"""Words from which on something can be told."""
+"""Least number of words to judge by."""
 JOINED = 0.03
 """Share of words whose parts were words in training."""
 ALONE = 0.03
@@ -20,9 +20,9 @@ ALONE = 0.03
 UNKNOWN = 0.2
 """Share of unknown words, beyond twice that of words that occurred once in training (Good 1953)."""
 LONGER = 1.25
-"""Characters of the mean word of a script without blanks in training, where all words of a text have one."""
+"""Mean length of words of a script without blanks in training, above which words of one character are suspicious."""
 SWAPPED = 0.2
-"""Share of words by which more are known if the sides are exchanged."""
+"""Least increase in the share of known words when the sides are exchanged."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class KnownText:
 
     @cached_property
     def once(self) -> float:
-        """The share of words that occur once, which is about that of unknown words in more of such text."""
+        """The share of words that occur once, which estimates that of unknown words in more such text."""
         return int((self.occurrences == 1).sum()) / self._total
 
     @cached_property
@@ -58,7 +58,7 @@ class KnownText:
 
 
 def tokenized_otherwise(words: Sequence[str], known: KnownText) -> str:
-    """What to tell of the words of one side; empty if nothing."""
+    """A warning about the words of one side, or empty."""
     if len(words) < FEWEST:
         return ""
     unknown = [word for word in words if word not in known.numbers]

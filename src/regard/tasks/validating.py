@@ -31,7 +31,7 @@ def check_terms(given: object) -> None:
 
 
 def check_not_empty(name: str, text: str) -> None:
-    """Refuses a text to look at that has no word."""
+    """Refuses a text to inspect that has no words."""
     if not text.strip():
         raise UsageError(f"the {name} is empty: there is nothing to look at; give at least one word")
 
@@ -52,7 +52,7 @@ def words_of(name: str, sentences: Sequence[str] | Sequence[Sequence[str]]) -> l
 
 
 def words_to_look_at(reader: str, noun: str, texts: Sequence[str]) -> tuple[str, ...]:
-    """The words of the one text that a model of this name is asked to look at."""
+    """The words of the one text to inspect by a model of this name."""
     check_texts("texts", texts)
     if len(texts) != 1:
         raise UsageError(f"{reader} reads a single {noun}, not {len(texts)}; put it between one pair of quotes")

@@ -35,13 +35,13 @@ from regard.tasks.validating import check_pair_up, check_texts
 from regard.tokens.segmentation import Units
 
 BY_PROBABILITY = Joining("by-probability", 0.2)
-"""How both directions are joined unless another way is asked for; chosen on development text of ten languages."""
+"""The default symmetrization; chosen on development text of ten languages."""
 CELLS_AT_ONCE = 1_000_000
-"""Pairs of words of the pairs that are aligned together."""
+"""Pairs of words in the sentence pairs that are aligned together."""
 
 
 JUDGED = 10_000
-"""Pairs among which a text is looked at for being unlike the training text."""
+"""Pairs by which a text is compared with the training text."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,7 +124,7 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
         scored: bool = False,
     ) -> Iterator[Alignment]:
         """The probabilities of the links of each pair, in both directions, and its score, which costs nothing more.
-        `units` says what counts as a word, if it is another than in training."""
+        `units` defines a word, if differently from training."""
         check_pair_up(sources, targets)
         both = units if isinstance(units, tuple) else (units, units)
         rows = [
@@ -151,7 +151,7 @@ class WordAligner(LoadedModel[AlignmentRecipe, StatisticalAligner]):
             yield Alignment(_weights(found.forward), _weights(found.backward), _score(found) if scored else None)
 
     def _tell_if_unlike(self, rows: Sequence[tuple[list[str], ...]]) -> None:
-        """Warns, once, where a text seems to be of another kind than the training text."""
+        """Warns, once, if a text seems to be unlike the training text."""
         if not self._to_judge:
             return
         sides = [[word for row in rows for word in row[place]] for place in (0, 1)]
@@ -211,6 +211,6 @@ def _weights(found: Float[np.ndarray, "T S"]) -> WordWeights:
 
 
 def _score(found: Posteriors) -> float:
-    """The mean log-probability of a word; of a pair with an empty side, nothing could be less likely."""
+    """The mean log-probability of a word; of a pair with an empty side, minus infinity."""
     words = sum(found.forward.shape)
     return sum(found.log_likelihoods) / words if found.forward.size else float("-inf")

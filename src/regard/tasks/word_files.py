@@ -1,4 +1,4 @@
-"""Where models that read sentences of words keep what they know, and where it comes from."""
+"""The vocabulary files of models that read sentences of words, and the sources of their words."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,8 +27,8 @@ class ReadsWords(Protocol):
 
 
 def known_words(recipe: ReadsWords, folder: Path, sentences: Iterable[Sequence[str]]) -> WordVocabulary:
-    """The words of the training text and of the vector file, or those of the run that goes on, or of the model to start
-    from; parts of a model learn the words of the training text besides. `sentences` are gone through several times."""
+    """The words of the training text and of the vector file, or those of the resumed run, or of the model to start
+    from; parts of a model learn the words of the training text too. `sentences` is iterated several times."""
     if ModelFolder(folder).is_begun:
         return WordVocabulary.load(recipe.words, folder / WORDS)
     start, whole = recipe.train.start, recipe.train.start_from
@@ -73,7 +73,7 @@ def _words_of_part(settings: WordTable, folder: Path, part: str) -> WordVocabula
 def _words_of_vectors(settings: WordTable) -> Sequence[str]:
     if not settings.vectors.file:
         return ()
-    from regard.vectors import Vectors  # takes long to import
+    from regard.vectors import Vectors  # slow to import
 
     try:
         return Vectors.load(settings.vectors.file).words

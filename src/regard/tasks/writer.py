@@ -1,4 +1,4 @@
-"""A trained language model: it writes on from a prompt, and says how likely it finds a text.
+"""A trained language model: it continues a prompt, and scores a text.
 
 writer = regard.load("runs/mine")
 for piece in writer.generate("the", tokens=50): print(piece, end="", flush=True)
@@ -61,12 +61,12 @@ from regard.vectors import Vectors
 from regard.versions import version_of
 
 AT_ONCE = 512
-"""Tokens of a row that are scored together, where that changes nothing but the time it takes."""
+"""Tokens of a row that are scored together, where that affects only speed."""
 
 
 @dataclass(frozen=True, repr=False)
 class ScoredText:
-    """What a model thinks of a text."""
+    """A model's scores of a text."""
 
     likelihood: Likelihood
     log_probs: npt.NDArray[np.float32]
@@ -115,7 +115,7 @@ class Prompt:
 
     tokens: list[int]
     unknown: tuple[str, ...]
-    """Its words that the model does not know, in order."""
+    """Its out-of-vocabulary words, in order."""
 
 
 @explained
@@ -149,7 +149,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         return {"tokens": tokens, **cache, "on": str(self.model.like.device)}
 
     def evaluate(self, split: HeldOut) -> tuple[MetricScore, ...]:
-        """How likely it finds the development or test text of its recipe."""
+        """Its scores on the development or test text of its recipe."""
         if not self.recipe.data.has(split):
             remedy = "score files with `regard score`"
             raise UsageError(f"the model's recipe names no {split} text (data.{split}); {remedy}")
@@ -166,7 +166,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         return Writer(self.recipe, ContinuousCache(self.model, size=size, theta=theta, share=share), self.tokenizer)
 
     def prompt(self, text: str) -> Prompt:
-        """What the model reads before it writes: all lines of a text, the last of which goes on."""
+        """The prompt as the model reads it: all lines of a text, the last of which is continued."""
         *whole, last = text.split("\n")
         for number, line in enumerate((*whole, last), start=1):
             if (place := line.find("\0")) >= 0:
@@ -211,7 +211,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         read = self.prompt(prompt).tokens
         given = [first_token(self.recipe.data.context), *read]
         learned = getattr(self.recipe.model, "learned_positions", None)
-        # The last token is written, but no longer read.
+        # The last token is written but not read.
         positions = len(given) + tokens - 1
         if learned is not None and positions > learned:
             raise UsageError(
@@ -230,10 +230,10 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         sample: int = 0,
         decoding: LanguageDecoding | Mapping[str, Any] | None = None,
     ) -> Inspection:
-        """What may come next, after a prompt and the tokens (numbers) that were `written` since: the likeliest
+        """The next-token distribution after a prompt and the tokens (numbers) `written` since: the likeliest
         `candidates` with their probabilities at the temperature of `decoding`, and as `tokens`; which of them would be
         written (`next`), as by `generate`; the `text` up to here; of a model that copies, the `parts` of each
-        probability at temperature 1, and what is `copied` from where; and where heads of attention look."""
+        probability at temperature 1, and what is `copied` from where; and the weights of attention heads."""
         if count < 1:
             raise UsageError(f"count = {count}: ask for at least one")
         decoding, read = changed_decoding(self.recipe.decode, decoding), self.prompt(prompt).tokens
@@ -241,7 +241,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         for place, token in enumerate(written):
             if not 0 <= token < size:
                 raise UsageError(f"written[{place}] = {token}: this model has {size:,} tokens, counted from 0")
-            # Of lines that are read alone, what came before is forgotten.
+            # Of lines that are read alone, the preceding ones are forgotten.
             given = [self._begin] if token == END and self._begin is not None else [*given, token]
         refuse_long_look(len(given))
         drawing = drawing_of(decoding, sample, len(written) + 1, self.model.like.device)
@@ -254,29 +254,29 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         )
 
     def why_eager(self) -> str | None:
-        """What there is to say of speed on a CUDA device: why steps of writing are not captured; None if they are."""
+        """On a CUDA device, why steps of writing are not captured in a CUDA graph; None if they are."""
         return self.session.why_eager(self.recipe.decode)
 
     def embeddings(self) -> dict[str, Vectors]:
-        """A copy of the vectors that it has learned for its tokens; none of a model that was counted."""
+        """A copy of its token embeddings; none for a counted model."""
         found = [part for _, part in self.model.named_modules() if isinstance(part, TokenEmbedding)]
         return {"tokens": vectors_of(found[0], self.tokenizer)} if found else {}
 
     @property
     def _never(self) -> list[int]:
-        """Tokens that are not generated: an unknown word is no text, unless the text itself has a word for it."""
+        """Tokens that are not generated: an unknown word is not text, unless the text itself has a word for it."""
         return [PAD, BEGIN] if self.tokenizer.settings.unknown else [PAD, BEGIN, UNKNOWN]
 
     @property
     def _begin(self) -> int | None:
-        """What a text begins with anew after each line; None if it goes on."""
+        """The token that begins each line; None if lines continue each other."""
         context = self.recipe.data.context
         return first_token(context) if context == "lines" else None
 
     def score(
         self, lines: str | Sequence[str], *, rows: int = 1, on_progress: Callable[[int, int], None] | None = None
     ) -> ScoredText:
-        """How likely the model finds lines of text, read in order, as its recipe says what belongs together."""
+        """The model's scores of lines of text, read in order, in the context of its recipe."""
         given = lines.split("\n") if isinstance(lines, str) else lines
         return self.score_text(Text("test", self.recipe.data, given), rows=rows, on_progress=on_progress)
 
@@ -302,7 +302,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
             )
         tokens = self.tokens_of(text)
         found = log_probs_of(self.model, tokens, context, segment=self.segment, rows=rows, on_progress=on_progress)
-        # Only a stream is cut into rows: lines and documents have no past of which rows could take something.
+        # Only a stream is cut into rows: lines and documents have no past that rows could cut off.
         read = rows_cut(len(tokens), rows) if context == "stream" else 1
         likelihood = Likelihood(
             log_prob=float(found.sum(dtype=np.float64)),
@@ -322,7 +322,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
 
     @property
     def segment(self) -> int:
-        """How many tokens of a text are read at a time; more than in training where that changes nothing."""
+        """Tokens of a text read at a time; more than in training where that does not change scores."""
         own, settings = self.recipe.data.segment, self.recipe.model
         carries_everything = isinstance(settings, NgramModel) or settings.carries_everything
         return max(own, AT_ONCE) if carries_everything else own
@@ -332,8 +332,8 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         return [(token, bits) for _, token, bits in self.score(text).surprisals()]
 
     def inspect(self, *texts: str) -> Inspection:
-        """What happens inside the model while it reads a text, as if to write it: the probability and the candidates of
-        each token, and attention, gates and states where the model has them."""
+        """An inspection of the model on a text under teacher forcing: the probability and the candidates of each token,
+        and attention, gates and states where the model has them."""
         text, given, labels, words = self._looked_at(texts)
         read = torch.tensor([given], device=self.model.like.device)
         nothing = Padded(read[:, :0], read.new_zeros(1))
@@ -350,7 +350,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         )
 
     def outputs(self, *texts: str) -> Outputs:
-        """The tokens of a text, as functions of what passes inside the model while it reads up to each."""
+        """The tokens of a text, as functions of the model's inputs and activations up to each."""
         text, tokens, labels, words = self._looked_at(texts)
         refuse_long_look(len(tokens) - 1)
 
@@ -375,7 +375,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
     def _looked_at(
         self, texts: Sequence[str]
     ) -> tuple[str, list[int], dict[str, tuple[str, ...]], dict[str, tuple[int | None, ...]]]:
-        """The text, its tokens with the one that is read before them, and by axis the labels and words of these."""
+        """The text, its tokens after the initial one, and by axis the labels and words of these."""
         check_texts("texts", texts)
         if len(texts) != 1:
             raise UsageError(
@@ -410,7 +410,7 @@ class Writer(LoadedModel[LanguageRecipe, LanguageModel]):
         yield stream.rest()
 
     def _conditions(self, context: str, rows: int, origin: str) -> str:
-        """What scores depend on besides the text of a user, for their signature."""
+        """The conditions of the scores besides the user's text, for their signature."""
         data, tokenizer = self.recipe.data, self.tokenizer
         seen = "" if context == "lines" else ", carried"
         if context != "lines" and not self.model.blank(1):

@@ -1,6 +1,6 @@
 """Words of a text in every script: what alignments, glossaries, markup and pictures count.
 
-A word stands between blanks. Chinese, Japanese, Thai, Lao, Khmer and Burmese are written without blanks; there each
+Words are separated by blanks. Chinese, Japanese, Thai, Lao, Khmer and Burmese are written without blanks; there each
 character is a word, together with the marks above, below and after it (a grapheme cluster), unless blanks show that the
 text was segmented by other means. A better segmenter is passed as a function:
 
@@ -23,8 +23,7 @@ Span = tuple[int, int]
 Segmenter = Callable[[str], Sequence[str] | Sequence[Span]]
 """Gives the words of a text, in order, or their spans."""
 UnitName = Literal["auto", "blanks", "characters"]
-"""Words between blanks or single characters, whichever the text is written in; always the one; or the other where a
-script has no blanks."""
+"""`blanks`: words between blanks; `characters`: single characters in scripts without blanks; `auto`: either."""
 Units = UnitName | Segmenter
 
 SCRIPTS = {
@@ -39,10 +38,10 @@ SCRIPTS = {
 """Letters and marks of scripts that put no blanks between words, as ranges of a regular expression."""
 UNSPACED_SHARE = 1 / 3
 """Share of the letters from which on a text counts as written in such a script: numbers, names and commands in Latin
-letters stand in any text."""
+letters occur in any text."""
 MEAN_LENGTH = 4
-"""Most characters that the words of segmented text have on average. The longest, in Thai, have about 3; between the
-blanks of text that was not segmented stand phrases and sentences."""
+"""Maximum mean length of words in segmented text, in characters. The longest, in Thai, is about 3; text that was not
+segmented has phrases and sentences between blanks."""
 
 _LETTERS = "".join(SCRIPTS.values())
 _PUNCTUATION = "\u3001-\u3004\u3008-\u3020\u3030\u303d\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -67,7 +66,7 @@ _BETWEEN = f"[{_LETTERS}]\\s+[{_LETTERS}]"
 
 
 def spans_of(text: str, units: Units = "auto") -> list[Span]:
-    """Where the words of a text stand. Punctuation belongs to its word where words stand between blanks."""
+    """The spans of a text's words. Punctuation belongs to its word if words are separated by blanks."""
     if callable(units):
         return _placed(text, units(text))
     units = unit_name(units)
@@ -109,7 +108,7 @@ def has_no_blanks(text: str) -> bool:
 
 
 def begins_unspaced(text: str) -> bool:
-    """Whether a text begins with a letter of a script without blanks, and so may stand right after another."""
+    """Whether a text begins with a letter of a script without blanks, and so may directly follow another one."""
     return re.match(f"(?![{_AFTER}])[{_LETTERS}]", text) is not None
 
 
@@ -139,7 +138,7 @@ def unit_name(name: str) -> UnitName:
 
 
 def _placed(text: str, found: Sequence[str] | Sequence[Span]) -> list[Span]:
-    """The spans that a user's segmenter means."""
+    """The spans of the words that a user's segmenter returned."""
     spans: list[Span] = []
     end = 0
     for word in found:

@@ -19,7 +19,7 @@ Marked = tuple[int, int, str]
 
 OUTSIDE = "O"
 MISTAKES = 0.01
-"""Share of tags that may be of another form without changing what the scheme is taken to be."""
+"""Share of tags that may have another form without changing the detected scheme."""
 _IOB: tuple[Scheme, ...] = ("iob2", "iob1")
 _PREFIXES: dict[Scheme, str] = {"iob1": "BI", "iob2": "BI", "iobes": "BIES"}
 
@@ -65,7 +65,7 @@ def converted(tags: Sequence[str], scheme: Scheme) -> list[str]:
 
 
 def may_follow(scheme: Scheme, before: str, after: str) -> bool:
-    """Whether one tag may stand before another; before the first and after the last word stands O."""
+    """Whether a tag may follow another; O comes before the first word and after the last."""
     if scheme == "none":
         return True
     (first, kind), (second, other) = split_tag(before), split_tag(after)
@@ -95,7 +95,7 @@ def _is_of(scheme: Scheme, tag: str) -> bool:
 
 
 def detect(sentences: Iterable[Sequence[str]]) -> Scheme:
-    """The scheme that tags are of: the one that fewer tags break; a few may break any, which are mistakes then."""
+    """The scheme of tags: the one that the fewest break; a few mistakes are allowed in any."""
     sentences = list(sentences)
     marked = [tag for tags in sentences for tag in tags if tag != OUTSIDE]
     if not marked or sum(not _is_of("iobes", tag) for tag in marked) > MISTAKES * len(marked):

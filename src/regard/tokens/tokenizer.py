@@ -90,7 +90,7 @@ class Tokenizer(ABC):
         return self._encode([normal(text, self.settings)])[0]
 
     def encode_within(self, text: str) -> list[int]:
-        """The tokens of a text that stands in another, with no blank before it."""
+        """The tokens of a text inside another, with no blank before it."""
         return self.encode(text)
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:

@@ -27,7 +27,7 @@ class WordVocabulary:
     """
 
     sources: tuple[int, ...] = ()
-    """Of a vocabulary that has grown: for each new word, the number of the one as which it was read before."""
+    """In a vocabulary that has grown: for each new word, the number of the word it was read as before."""
 
     def __init__(
         self, settings: WordTable, words: Sequence[str], characters: Sequence[str] = (), unseen: int = 0
@@ -53,7 +53,8 @@ class WordVocabulary:
         return cls(settings, words, characters, len(words) - len(frequent))
 
     def grown(self, sentences: Iterable[Sequence[str]]) -> Self:
-        """With the frequent words of more sentences, which stand before the `unseen` ones. No character is added."""
+        """A copy with the frequent words of more sentences, inserted before the `unseen` ones. No characters are
+        added."""
         frequent = self.learn(self.settings, sentences).vocabulary.tokens
         new = [word for word in frequent if word not in self.vocabulary]
         tokens = self.vocabulary.tokens

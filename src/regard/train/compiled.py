@@ -124,7 +124,7 @@ def decide(settings: Training, device: torch.device, tokens_in_pass: int, *, cap
 
 
 def _worthwhile(settings: Training, tokens_in_pass: int) -> tuple[bool, str]:
-    """Whether a run is long enough for compiling to pay, by the first of its limits, and the reason in words."""
+    """Whether a run is long enough for compiling to pay, by the first of its limits, and the reason as text."""
     tokens = [settings.steps * settings.accumulate * settings.tokens_in_batch] if settings.steps else []
     if settings.epochs and tokens_in_pass:
         tokens.append(settings.epochs * tokens_in_pass)

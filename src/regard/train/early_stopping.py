@@ -66,7 +66,7 @@ def average_is_chosen(recipe: Recipe, progress: Progress, metrics: Mapping[str, 
 
 
 def in_words(reason: Reason, settings: Training, progress: Progress, averaged: Averaged | None = None) -> str:
-    """Why training ended, and which weights are the model where there was an average to choose."""
+    """The message that training has ended: why and, if there is an average, which weights are the model."""
     validation, metric, best = settings.validation, settings.validation.metric, progress.best
     so_far = f"the best {metric} is {best.value:.4g}, at step {best.step}" if best else "nothing was validated"
     if progress.step < (warmup := settings.schedule.warmup):
@@ -82,8 +82,8 @@ def in_words(reason: Reason, settings: Training, progress: Progress, averaged: A
         "target": f"{metric} reached train.validation.target = {validation.target}; {so_far}",
         "patience": f"{metric} has not improved in {progress.stale} validations "
         f"(train.validation.patience = {validation.patience}); {so_far}",
-        "steps": f"train.steps = {settings.steps} are done; {so_far}",
-        "epochs": f"train.epochs = {settings.epochs} are done; {so_far}",
+        "steps": f"reached train.steps = {settings.steps}; {so_far}",
+        "epochs": f"reached train.epochs = {settings.epochs}; {so_far}",
         "minutes": f"train.minutes = {settings.minutes:g} are over; {so_far}",
-        "interrupted": f"asked to stop at step {progress.step}, and everything is saved; go on with --resume",
+        "interrupted": f"stopped at step {progress.step}, and everything is saved; continue with --resume",
     }[reason]

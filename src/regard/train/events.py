@@ -12,7 +12,7 @@ Reason = Literal["steps", "epochs", "minutes", "patience", "target", "interrupte
 
 @dataclass(frozen=True)
 class Prepared:
-    """Something was found or done while the data was made ready, before the model is."""
+    """A message about the preparation of the data, before the model is ready."""
 
     message: str
 
@@ -104,7 +104,7 @@ class Ended:
     step: int
     reason: Reason
     message: str
-    """Why, in words."""
+    """The reason as text."""
     best: float | None
     """Best value of the recipe's metric; None if there was no validation."""
     skipped: int

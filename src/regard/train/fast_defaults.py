@@ -1,4 +1,4 @@
-"""Settings for speed that a recipe leaves to the device (`auto`); what was chosen is in the recipe of the folder."""
+"""Settings for speed that a recipe leaves to the device (`auto`); the choices are in the folder's recipe."""
 
 from typing import Any
 
@@ -8,15 +8,16 @@ from regard.device import captures, prefers_bfloat16
 from regard.recipe import Recipe
 
 SHAPES = 16
-"""Shapes of batches where steps are captured and rows are not packed."""
+"""Number of batch shapes if steps are captured and rows are not packed."""
 
 
 LEFT = ("precision", "pack", "shapes")
-"""What `[train]` may leave to the device."""
+"""Settings of `[train]` that may be left to the device."""
 
 
 def settled(recipe: Recipe, device: torch.device, begun: Recipe | None = None) -> Recipe:
-    """The recipe with each `auto` replaced by what is fastest on this device, or by what a run was `begun` with."""
+    """The recipe with each `auto` replaced by what is fastest on this device, or by the choice of the run that is
+    resumed (`begun`)."""
     left = [name for name in LEFT if getattr(recipe.train, name, None) == "auto"]
     chosen = _fastest(recipe, device) if begun is None else {name: getattr(begun.train, name) for name in left}
     train = recipe.train.model_copy(update={name: chosen[name] for name in left})

@@ -1,4 +1,4 @@
-"""How long a run will take here, said once after its first steps; and, where that is hours, what would take minutes."""
+"""An estimate of how long a run will take, printed once after its first steps; if it is hours, with faster recipes."""
 
 from collections.abc import Callable
 
@@ -11,16 +11,16 @@ from regard.train.events import Event, Started, Step
 from regard.train.throughput import share_done
 
 STEPS, SECONDS, PATIENCE = 5, 5.0, 30.0
-"""So many steps after the first, and so much time, tell how long a step takes; after that much time, any number."""
+"""Steps and seconds after the first step that an estimate needs; seconds after which any number of steps is enough."""
 WORTH = 60.0
-"""Seconds below which nothing need be said: it is over soon."""
+"""Remaining seconds below which no estimate is printed."""
 HOUR = 3600.0
 QUICK = 15.0
-"""Minutes at most of a recipe that is meant for those who will not wait."""
+"""Maximum minutes of a recipe that counts as quick."""
 
 
 class Forecast:
-    """Takes the events of a run; says one line."""
+    """Gets the events of a run; prints one line."""
 
     def __init__(self, recipe: Recipe, say: Callable[[str], None]) -> None:
         self.recipe, self.say, self.device = recipe, say, ""
@@ -32,7 +32,7 @@ class Forecast:
             self.device = event.device
         if not isinstance(event, Step) or self._is_over:
             return
-        if self._first is None:  # which is not like the others: much is made ready in it
+        if self._first is None:  # unlike the others, it includes one-time preparations
             self._first = event
             return
         first, settings = self._first, self.recipe.train
@@ -46,7 +46,7 @@ class Forecast:
 
 
 def in_words(seconds: float, task: str) -> str:
-    """The line; with a task, also what would take minutes on a CPU, if this takes hours."""
+    """The line; given a task and if it will take hours, also the recipes that take minutes on a CPU."""
     told = f"this will take about {duration(seconds)} more on this machine"
     if not task or seconds < HOUR:
         return told
@@ -56,7 +56,7 @@ def in_words(seconds: float, task: str) -> str:
 
 
 def quick_recipes(task: str) -> list[str]:
-    """The built-in recipes of a task, for one's own text, that end within minutes by themselves."""
+    """The built-in recipes of a task that train on the user's text and end within minutes."""
     found = {name: read_recipe(name, kind=AnyRecipe) for name in built_in_recipes()}
     return [
         name

@@ -52,7 +52,7 @@ def count(
     try:
         model = task.count(watch)
     except _InterruptionError:
-        yield Ended(0, "interrupted", "asked to stop while counting, which starts over with --resume", None, 0, 0.0)
+        yield Ended(0, "interrupted", "stopped while counting, which starts over with --resume", None, 0, 0.0)
         return
     weights = weights_of(model)
     parameters = numbers_of(weights)

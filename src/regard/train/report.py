@@ -1,4 +1,4 @@
-"""What a person sees of a run: a bar on a terminal, plain lines elsewhere, curves in TensorBoard if it is installed."""
+"""Progress reports: a bar on a terminal, plain lines elsewhere, curves in TensorBoard if it is installed."""
 
 import math
 import sys
@@ -21,21 +21,21 @@ from regard.train.forecast import Forecast
 from regard.train.throughput import Summary, Throughput, share_done
 
 Reporter = Callable[[Event], None]
-"""Is told every event, in order."""
+"""Gets every event, in order."""
 
 SHOWN_APART, LINES_APART = 0.5, 60.0
-"""Seconds between numbers beside a bar, and most seconds between plain lines."""
+"""Seconds between updates of the numbers beside a bar, and maximum seconds between plain lines."""
 NARROW, WIDE, BESIDE = 10, 40, 22
-"""Least and most width of a bar; the width of percent, time left and the spaces between."""
+"""Minimum and maximum width of a bar; width of percent, time left and the spaces between."""
 
 
 @contextmanager
 def reporting(
     recipe: Recipe, out: Path, console: Console | None = None, told: set[str] | None = None
 ) -> Iterator[Reporter]:
-    """Gives a reporter that shows a bar if the console (standard error, unless given) is a terminal, and lines if not;
-    and that draws curves if TensorBoard is installed. However the block ends, the terminal is left in order.
-    What was found in the data is left out where `told` has it already: several runs on one text share the set."""
+    """Yields a reporter that shows a bar if the console (standard error, unless given) is a terminal, and lines if not;
+    and that draws curves if TensorBoard is installed. The terminal is restored however the block ends. Messages about
+    the data that `told` already has are left out: several runs on one text share the set."""
     console = console or Console(file=sys.stderr, highlight=False)
     with ExitStack() as stack:
         reporters: list[Reporter] = []
@@ -59,7 +59,7 @@ def reporting(
 
 
 def in_a_line(event: Event) -> str | None:
-    """An event in words; None for those that need no line of their own."""
+    """An event as a line; None for those that need none."""
     match event:
         case Prepared():
             return event.message
@@ -146,7 +146,7 @@ class BarReport:
 
 
 class _TimeLeft(ProgressColumn):
-    """Until when it will take, or words; time goes by while no step ends."""
+    """Counts down to the estimated end, also between steps; or shows a text."""
 
     def render(self, task: ProgressTask) -> Text:
         left = task.fields["left"]

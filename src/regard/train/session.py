@@ -112,7 +112,7 @@ def _follow(
 
 
 def _begun(folder: ModelFolder) -> Recipe | None:
-    """The recipe of a run that can go on."""
+    """The recipe of a run that can be resumed."""
     return read_recipe(folder.recipe, saved=True) if folder.can_resume else None
 
 

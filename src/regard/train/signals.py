@@ -1,5 +1,5 @@
 """Ctrl-C and SIGTERM: the step is finished, all is saved, and training ends. A second Ctrl-C leaves at once, or as soon
-as a checkpoint that is being written is whole."""
+as a checkpoint that is being written is complete."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def asked_to_stop() -> Iterator[Asked]:
     def take_note(number: int, frame: FrameType | None) -> None:
         asked.signal = number
         give_back()
-        # Past Python's stream, in the middle of which this may be; on a line of its own below a progress bar.
+        # Bypasses Python's stream, which the signal may have interrupted; a separate line below a progress bar.
         with suppress(OSError, ValueError, AttributeError):
             os.write(sys.stderr.fileno(), f"{os.linesep * sys.stderr.isatty()}{STOPPING}{os.linesep}".encode())
 

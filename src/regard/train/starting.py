@@ -38,7 +38,7 @@ def begin(task: Task, learner: Learner, keeper: Keeper) -> tuple[Progress, str, 
         frozen = f"; they are frozen for {counted(start.frozen_steps, 'step')}" if start.frozen_steps else ""
         said.append(f"begins with {', '.join(start.parts)} of {start.model}; everything else is new{frozen}")
         return progress, "\n".join(said), True
-    return progress, "\n".join([*said, "begins with new weights"]), True
+    return progress, "\n".join([*said, "starting with new weights"]), True
 
 
 def _start_from_parts(learner: Learner, recipe: Recipe, start: Starting) -> None:

@@ -156,7 +156,7 @@ def _finish(
         "method": recipe.vectors.model_dump(),
         "data": recipe.data.model_dump(),
         "seed": recipe.seed,
-        # Few numbers for many words, because the most frequent come first: how often, and how many words so often.
+        # Sorted counts, run-length encoded: each count, and the number of words with it.
         "occurrences": [[count, len(list(words))] for count, words in groupby(vocabulary.counts.tolist())],
     }
     made = Vectors(vectors.words, vectors.matrix, about)

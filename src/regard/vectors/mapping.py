@@ -114,7 +114,7 @@ METHODS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"pca": pca, "tsne
 
 
 def available() -> list[str]:
-    """The methods that have all they need here, the most telling first."""
+    """The methods whose packages are installed, the most informative first."""
     needed = {"tsne": "sklearn", "umap": "umap"}
     return [method for method in ("tsne", "umap", "pca") if method not in needed or find_spec(needed[method])]
 

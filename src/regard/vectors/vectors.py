@@ -201,7 +201,7 @@ class Vectors:
     def analogy(
         self, first: str, second: str, third: str, *, top: int = 10, method: str = "additive", keep_given: bool = False
     ) -> Neighbors:
-        """What is to `third` as `second` is to `first`: man is to woman as king is to …"""
+        """The words that are to `third` as `second` is to `first`: man is to woman as king is to …"""
         return self.most_similar([second, third], [first], top=top, method=method, keep_given=keep_given)
 
     def odd_one_out(self, words: Sequence[str]) -> str:

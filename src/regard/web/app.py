@@ -56,19 +56,19 @@ BINARY: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
 MOST_OUTPUTS = 128
-"""Positions whose gradients are computed while someone waits."""
+"""Most positions whose gradients are computed within a request."""
 
 
 def create_app(
     models: Mapping[str, Trained | Vectors], *, folders: Mapping[str, str] | None = None, hosts: Collection[str] = ()
 ) -> FastAPI:
-    """The page of models by their names. `folders` are where they were loaded from, for the programs that the page
-    shows; `hosts` the names under which it may be asked, this machine's own unless given."""
+    """The explorer of models by name. `folders` are where they were loaded from, for the programs that the page shows;
+    `hosts` the allowed `Host` headers, by default those of this machine."""
     app = FastAPI(
         title="Regard explorer",
         description="What a trained model attends to and computes, and what happens when that is changed.",
         version=__version__,
-        docs_url=None,  # its page would be loaded from elsewhere
+        docs_url=None,  # its page would load scripts from a CDN
         redoc_url=None,
         responses=REFUSALS,
     )
@@ -86,17 +86,17 @@ def create_app(
 
 
 def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
-    """What models are asked to do, each time with all that is changed in them."""
+    """Routes for any model; each request carries all changes inside the model."""
 
     @app.get("/api/models")
     def list_models() -> Models:
-        """The models, and what of each can be changed."""
+        """The models, and the taps of each that can be changed."""
         cards = [each.card() for each in explored.values()]
         return Models(version=__version__, models=cards, projections=available())
 
     @app.post("/api/models/{model}/inspect")
     def inspect(model: str, asked: Asked) -> Shown:
-        """What happens inside a model while it reads a text, or writes one given another."""
+        """An inspection of a model while it reads a text, or writes one given another."""
         chosen = _model_of(explored, model)
         changes, texts = asked.made(), list(asked.texts)
         told = chosen.into(asked.into)
@@ -116,9 +116,9 @@ def _ask_models(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> N
 
     @app.post("/api/models/{model}/reasons")
     def reasons(model: str, asked: AskedReason) -> Shown:
-        """What an output rests on: what each position of the input adds to its probability (`attributions`). Without a
-        place, the gradients of all outputs that reach each position (`gradient_norms`); with `other_attention`, whether
-        other weights leave the output as it was (`faithfulness`)."""
+        """Explains an output: what each position of the input adds to its probability (`attributions`). Without a
+        place, the gradient norms of all outputs at each position (`gradient_norms`); with `other_attention`, whether
+        other weights leave the output unchanged (`faithfulness`)."""
         chosen, changes = _model_of(explored, model), asked.made()
         if asked.place is None and asked.other_attention:
             raise UsageError("place: other attention is asked about for one output; say which")
@@ -159,7 +159,7 @@ def _reason_as_python(chosen: Explored, asked: AskedReason) -> str:
 
 
 def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
-    """What only translators can be asked: how they search."""
+    """Routes for translators: how they search."""
 
     @app.post("/api/models/{model}/translate")
     def translate(model: str, asked: AskedTranslation) -> Outputs:
@@ -177,7 +177,7 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
 
     @app.post("/api/models/{model}/tree")
     def tree(model: str, asked: AskedTranslation) -> Shown:
-        """All that a beam search keeps on its way, as a tree (`Translator.search_tree`)."""
+        """All hypotheses that a beam search keeps, as a tree (`Translator.search_tree`)."""
         chosen = _model_of(explored, model)
         translator, changes = chosen.translator(asked.text, asked.prefix, asked.into), asked.made()
 
@@ -207,7 +207,7 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
 
     @app.post("/api/models/{model}/alternatives")
     def alternatives(model: str, asked: AskedBeginning) -> Shown:
-        """What may follow the beginning of a translation (`Translator.alternatives`)."""
+        """The likeliest next tokens after the beginning of a translation (`Translator.alternatives`)."""
         chosen = _model_of(explored, model)
         translator, changes = chosen.translator(asked.text, asked.prefix, asked.into), asked.made()
 
@@ -221,11 +221,11 @@ def _ask_translators(app: FastAPI, explored: Mapping[str, Explored], kept: Kept)
 
 
 def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
-    """What only models of running text can be asked: how likely it is, and how it goes on."""
+    """Routes for language models: scoring a text and continuing it."""
 
     @app.post("/api/models/{model}/continue")
     def go_on(model: str, asked: AskedToken) -> Shown:
-        """What may come next in a text (`Writer.continuations`); `next` is what is drawn."""
+        """The likeliest next tokens of a text (`Writer.continuations`); `next` is the sampled one."""
         chosen, changes = _model_of(explored, model), asked.made()
         reader, decoding = chosen.reader(asked.into), {"method": "sample", "temperature": asked.temperature}
         given: dict[str, Any] = {"count": asked.count, "sample": asked.sample, "decoding": decoding}
@@ -254,7 +254,7 @@ def _ask_readers(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> 
 
 
 def _ask_vectors(app: FastAPI, explored: Mapping[str, Explored], kept: Kept) -> None:
-    """What can be asked of vectors of words, and of the embeddings of models."""
+    """Routes for word vectors, and for the embeddings of models."""
 
     @app.post("/api/models/{model}/map")
     def draw_map(model: str, asked: AskedMap) -> Shown:
@@ -303,13 +303,13 @@ def _model_of(explored: Mapping[str, Explored], name: str) -> Explored:
 
 
 def _fetch_inspections(app: FastAPI, kept: Kept) -> None:
-    """What is asked of inspections that were made."""
+    """Routes for cached inspections."""
     drawing = Lock()
 
     @app.get("/api/inspections/{inspection}/derived/{kind}")
     def derived(inspection: str, kind: Literal["heads", "layers", "units"]) -> Shown:
-        """What its heads do (`head_statistics`), its layers as one (`over_layers`), or what the units of its gates and
-        states do together (`over_units`), as an inspection of its own."""
+        """Statistics of its heads (`head_statistics`), its layers combined (`over_layers`), or statistics over the
+        units of its gates and states (`over_units`), as a separate inspection."""
         name, found = kept.put(f"{kind} {inspection}", partial(DERIVED[kind], kept.found(inspection)))
         function = DERIVED[kind].__name__
         return _told(name, found, [], f"from regard.inspect import {function}\n\nfound = {function}(seen)\n")
@@ -360,10 +360,10 @@ def _serve_page(app: FastAPI) -> None:
 
 
 def _explain_refusals(app: FastAPI) -> None:
-    """Whatever a request did wrong is answered by one sentence."""
+    """Any invalid request gets a one-sentence error."""
 
     def answer(text: str, status: int, headers: Mapping[str, str] | None = None) -> JSONResponse:
-        # Lone surrogates cannot be sent.
+        # Lone surrogates cannot be encoded.
         return JSONResponse({"error": text.encode("utf-8", "replace").decode("utf-8")}, status, headers)
 
     def refused(request: Request, error: Exception) -> JSONResponse:

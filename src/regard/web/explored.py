@@ -1,4 +1,4 @@
-"""A model as the explorer knows it: what can be asked of it, one request at a time."""
+"""A model as the explorer uses it: its capabilities, one request at a time."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,11 +28,11 @@ from regard.vectors import Vectors
 from regard.web.messages import ModelCard, Place
 
 DATES = ["3. März 2021", "Wednesday, 17 January 1990", "le 1er août 1999", "2021年3月3日", "٣ مارس ٢٠٢١"]
-"""To begin with, for translators of the built-in corpus."""
+"""Initial examples for translators of the built-in corpus."""
 DATES_IN_WORDS = ["3 . März 2021", "Wednesday , 17 January 1990", "le 1er août 1999"]
 """The same for models that read words."""
 LIBRARY = ["the value of the attribute is", "if the file does not exist ,", "return a new object"]
-"""For language models of the built-in texts."""
+"""Initial examples for language models of the built-in texts."""
 
 
 class Explored:
@@ -43,7 +43,7 @@ class Explored:
         self._model = model
         self._vectors: Mapping[str, Vectors] | None = None
         self.lock = Lock()
-        """Held while it computes: what a model keeps for decoding is not made for several threads."""
+        """Held while it computes: a model's decoding caches are not thread-safe."""
 
     @property
     def model(self) -> Trained:
@@ -54,13 +54,13 @@ class Explored:
 
     @property
     def vectors(self) -> Mapping[str, Vectors]:
-        """Its vectors by their names, copied from a model when they are first asked for."""
+        """Its vectors by name, copied from the model on first access."""
         if self._vectors is None:
             self._vectors = self._model.embeddings() if isinstance(self._model, Embedding) else {}
         return self._vectors
 
     def vectors_named(self, name: str) -> tuple[str, Vectors]:
-        """Those of a name, or the first; and the name."""
+        """The vectors of that name, or the first; and their name."""
         known = self.vectors
         if not known:
             raise UsageError(f"{self.name} has no vectors of its words that could be mapped")
@@ -91,7 +91,7 @@ class Explored:
         )
 
     def into(self, tag: str | None) -> Any:
-        """The model, told to write a language if there is one to tell."""
+        """The model, writing the language of the tag if it writes several."""
         if isinstance(self.model, Multilingual):
             return self.model.into(tag)
         if tag is not None:
@@ -99,7 +99,7 @@ class Explored:
         return self.model
 
     def translator(self, text: str, prefix: str, tag: str | None) -> Searching:
-        """The model, if it writes a text given another and the text is short enough to look at."""
+        """The model, if it writes a text given another and the text is short enough to inspect."""
         model = self.into(tag)
         if not isinstance(model, Searching):
             raise UsageError(f"{self.name} is for {self.model.recipe.task} and does not translate; inspect a text")
@@ -114,7 +114,7 @@ class Explored:
         return model
 
     def follower(self, texts: Sequence[str], tag: str | None) -> Following:
-        """The model, if it has attention that can be followed, and the text is short enough to look at."""
+        """The model, if it has attention that can be followed, and the text is short enough to inspect."""
         model = self.into(tag)
         if not isinstance(model, Following):
             what = "has no attention to follow step by step"
@@ -124,14 +124,14 @@ class Explored:
         return model
 
     def reader(self, tag: str | None) -> Reader:
-        """The model, if it is one of running text."""
+        """The model, if it is a language model."""
         model = self.into(tag)
         if not isinstance(model, Reader):
             raise UsageError(f"{self.name} is for {self.model.recipe.task} and does not write on; inspect a text")
         return model
 
     def outputs(self, texts: Sequence[str], tag: str | None) -> Outputs:
-        """What the model chooses for an example, if it can be asked why."""
+        """The model's outputs for an example, if they can be explained."""
         model = self.into(tag)
         if not isinstance(model, Explainable):
             raise UsageError(f"{self.name} is for {self.model.recipe.task} and gives no outputs to explain; inspect it")
@@ -139,7 +139,7 @@ class Explored:
 
     @contextmanager
     def computing(self, changes: Sequence[Change] = ()) -> Iterator[None]:
-        """The model alone, with the changes."""
+        """Holds the lock, with the changes applied to the model."""
         with self.lock, changed(self.model, changes):
             yield
 
@@ -153,18 +153,18 @@ class Explored:
         after: Sequence[str] = (),
         used: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> str:
-        """What does the same in Python (`as_python`)."""
+        """A Python program that does the same (`as_python`)."""
         return as_python(self._loading(into), call, changes, name=name, after=after, used=used)
 
     def program_of_vectors(self, name: str, call: str, *imported: str) -> str:
-        """What does the same with its vectors in Python."""
+        """A Python program that does the same with its vectors."""
         own = not isinstance(self._model, Inspectable)
         first = "from regard.vectors import Vectors" if own else "import regard"
         load = f"Vectors.load({self.folder!r})" if own else f"{self._loading()}.embeddings()[{name!r}]"
         return "\n".join([first, *imported, "", f"vectors = {load}", f"seen = {call}", ""])
 
     def _loading(self, into: str | None = None) -> str:
-        """What loads the model in Python."""
+        """The Python expression that loads the model."""
         told, inner = f".into({into!r})" if into else "", getattr(self.model, "model", None)
         if isinstance(inner, ContinuousCache):
             told += f".with_cache({inner.size}, theta={inner.theta:g}, share={inner.share:g})"
@@ -178,7 +178,7 @@ def _examples(corpus: str, writes: bool) -> list[str]:
 
 
 def _places(model: Trained) -> Iterator[Place]:
-    """What can be changed: attention, and the gates, candidates (which pass a gate) and states of recurrent cells."""
+    """Taps that can be changed: attention, and the gates, candidates (behind a gate) and states of recurrent cells."""
     modules = dict(model.named_modules())
     taps = {name: module for name, module in modules.items() if isinstance(module, Tap)}
     cells = {name: module for name, module in modules.items() if isinstance(module, Cell)}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 256 * 1024
-"""Of a request."""
+"""Largest body of a request."""
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -25,12 +25,12 @@ HEADERS = {
 
 
 class TooLargeError(Exception):
-    """The body went beyond the limit."""
+    """The body exceeds the limit."""
 
 
 class Guard:
-    """Refuses requests under a foreign `Host` (a name that someone else pointed at this machine), from pages with
-    another `Origin`, and with too large a body; adds security headers, also to error responses."""
+    """Refuses requests with a foreign `Host` (DNS rebinding), from pages with another `Origin`, and with too large a
+    body; adds security headers, also to error responses."""
 
     def __init__(self, app: "ASGIApp", hosts: Collection[str]) -> None:
         self.app, self.hosts = app, frozenset(hosts)
@@ -56,7 +56,7 @@ class Guard:
         async def guarded(message: "Message") -> None:
             nonlocal begun
             if size > MOST_BYTES and not begun:
-                return  # what the application says of a body that it could not read
+                return  # the application's error about the truncated body
             if message["type"] == "http.response.start":
                 begun = True
                 message["headers"] = [*message.get("headers", []), *_encoded(HEADERS)]
@@ -95,8 +95,8 @@ _TOO_LARGE = 413, f"the request is larger than {MOST_BYTES // 1024} KiB; send a 
 
 
 def hosts_of(address: str) -> set[str]:
-    """The names under which a server at an address may be asked; `*` stands for all numeric addresses, which nobody
-    else can point elsewhere."""
+    """The allowed `Host` headers for a server at an address; `*` allows all numeric addresses, which DNS cannot
+    redirect."""
     loopback = {"localhost", "127.0.0.1", "::1"}
     if address in loopback or (_is_address(address) and ipaddress.ip_address(address).is_loopback):
         return loopback | {address}

@@ -12,7 +12,7 @@ MOST_BYTES = 512 * 1024 * 1024
 
 
 class NotFoundError(RegardError):
-    """There is nothing of that name."""
+    """No entry has that name."""
 
 
 class Kept:
@@ -43,7 +43,7 @@ class Kept:
             return self._kept.get(name)
 
     def found(self, name: str) -> Inspection:
-        """The same; refused if it is gone."""
+        """The inspection of that name; refused if it was evicted."""
         found = self.get(name)
         if found is None:
             raise NotFoundError("this inspection has expired from the cache; inspect again")

@@ -1,4 +1,4 @@
-"""What the page and the server say to each other; `/openapi.json` documents it."""
+"""Requests and responses of the API; `/openapi.json` documents them."""
 
 from typing import Annotated, Literal
 
@@ -19,7 +19,7 @@ class Message(BaseModel):
 
 
 class Failed(Message):
-    """Why there is no answer."""
+    """Why a request failed."""
 
     error: str
 
@@ -47,36 +47,36 @@ class AskedChange(Message):
 
 
 class Changed(Message):
-    """What is asked of a model in which something may be changed."""
+    """A request to a model that may have changes inside."""
 
     changes: Annotated[list[AskedChange], Field(max_length=200)] = []
-    """What is changed inside the model while it computes."""
+    """The changes inside the model while it computes."""
     into: Annotated[str, Field(max_length=100)] | None = None
-    """The language to write, of a model that writes several."""
+    """The language to write, for a model that writes several."""
 
     def made(self) -> list[Change]:
         return [each.made() for each in self.changes]
 
 
 class Asked(Changed):
-    """One example, and what is changed inside the model while it is read and written."""
+    """One example, and the changes inside the model while it is read and written."""
 
     texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
-    """What is read, and for a translator what is written: its own translation if none is given."""
+    """The input, and for a translator the output: its own translation if none is given."""
 
 
 class AskedReason(Changed):
-    """One example, and the output that is asked about."""
+    """One example, and the output to explain."""
 
     texts: Annotated[list[Words], Field(min_length=1, max_length=2)]
     place: Annotated[int, Field(ge=0, le=10_000)] | None = None
-    """Of the output; without it, all of them."""
+    """The place of the output; without it, all of them."""
     other_attention: bool = False
     """Whether to ask if other attention would have given the same output."""
     layer: Annotated[str, Field(max_length=200)] | None = None
-    """Whose attention, by its tap; without it, that which outputs are made from."""
+    """The tap of the attention; without it, the attention that outputs are made from."""
     head: int | None = None
-    """One head of it; without it, all of them."""
+    """One of its heads; without it, all of them."""
 
 
 class AskedSteps(Changed):
@@ -91,7 +91,7 @@ class AskedTranslation(Changed):
     text: Words
     beam: Annotated[int, Field(ge=1, le=20)] = 5
     prefix: Words = ""
-    """What the translation must begin with."""
+    """The beginning of the translation."""
 
 
 class AskedBeginning(Changed):
@@ -101,13 +101,13 @@ class AskedBeginning(Changed):
 
 class AskedToken(Changed):
     text: Words
-    """What is there already."""
+    """The text so far."""
     written: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=512)] = []
-    """Numbers of the tokens that were written since."""
+    """Ids of the tokens generated since."""
     count: Annotated[int, Field(ge=1, le=50)] = 10
     temperature: Annotated[float, Field(gt=0, le=100)] = 1.0
     sample: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    """Each draws other tokens."""
+    """Each sample draws different tokens."""
 
 
 class AskedText(Changed):
@@ -116,9 +116,9 @@ class AskedText(Changed):
 
 class AskedMap(Message):
     vectors: Word = ""
-    """Which vectors, of a model that has several; its first without one."""
+    """Which vectors, if the model has several; by default the first."""
     words: Annotated[list[Word], Field(max_length=500)] = []
-    """Words that are placed besides the most frequent ones."""
+    """Words to place besides the most frequent ones."""
     top: Annotated[int, Field(ge=0, le=2000)] = 300
     projection: Literal["tsne", "pca", "umap"] = "pca"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
@@ -138,9 +138,9 @@ class Place(Message):
     tap: str
     axes: list[str]
     kinds: list[str]
-    """The changes that suit it."""
+    """The changes that apply to it."""
     kind: Literal["attention", "gate", "candidate", "state"]
-    """Weights and gates lie between 0 and 1."""
+    """Attention weights and gates are between 0 and 1."""
     backward: bool = False
     """Whether its steps pass from the end of the text to its beginning."""
 
@@ -154,11 +154,11 @@ class ModelCard(Message):
     writes: bool = False
     """Whether it translates; all others read a text."""
     explains: bool = False
-    """Whether it can be asked what an output rests on."""
+    """Whether its outputs can be explained."""
     goes_on: bool = False
-    """Whether it says how likely running text is, and writes on."""
+    """Whether it scores running text and continues it."""
     vectors: list[str] = []
-    """Its vectors of words or tokens, of which there are maps."""
+    """Its vectors of words or tokens, which can be mapped."""
     tours: list[str] = []
     """The attention that can be followed step by step, by the taps of its weights."""
     languages: list[str] = []
@@ -171,7 +171,7 @@ class Models(Message):
     models: list[ModelCard]
     most_characters: int = MOST_CHARACTERS
     projections: list[str]
-    """What maps of words can be drawn by here."""
+    """The projections available for maps of words."""
 
 
 class Output(Message):
@@ -188,7 +188,7 @@ class Outputs(Message):
 
 
 class ArrayCard(Message):
-    """An array of an inspection; its numbers too, if they are few."""
+    """An array of an inspection, including its numbers if they are few."""
 
     name: str
     axes: list[str]
@@ -207,7 +207,7 @@ class Shown(Message):
     title: str
     note: str
     labels: dict[str, list[str]]
-    """By axis, of each part of `a+b` in turn."""
+    """Labels by axis, of each part of `a+b` in turn."""
     words: dict[str, list[int | None]]
     leftward: list[str]
     """Axes whose text runs from right to left."""
@@ -216,6 +216,6 @@ class Shown(Message):
     gold: list[tuple[int, int]]
     arrays: list[ArrayCard]
     texts: list[str]
-    """What was read and written."""
+    """The texts read and written."""
     python: str
-    """The program that gives the same."""
+    """The Python program that gives the same."""

@@ -14,7 +14,7 @@ Head = int | Literal["all", "mean", "max"]
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers as they travel."""
+    """Numbers in their binary encoding."""
 
     values: np.ndarray
     largest: float
@@ -22,7 +22,7 @@ class Numbers:
 
     @property
     def headers(self) -> dict[str, str]:
-        """How to read the bytes: the shape, the type of the numbers, and what the largest of them stands for."""
+        """How to read the bytes: the shape, the type of the numbers, and the value of the largest."""
         shape = ",".join(map(str, self.values.shape))
         return {"x-shape": shape, "x-type": self.values.dtype.name, "x-largest": repr(self.largest)}
 
@@ -67,7 +67,7 @@ def _head(values: Float32[np.ndarray, "H ..."], head: Head) -> Float32[np.ndarra
 
 
 def _by_words(inspection: Inspection, values: np.ndarray, axes: tuple[str, ...]) -> np.ndarray:
-    """Weights between words; positions of no word are left out."""
+    """Weights between words, without positions that belong to no word."""
     rows, columns = (inspection.words.get(axis) for axis in axes[-2:]) if len(axes) > 1 else (None, None)
     if rows is None or columns is None:
         raise UsageError(f"the axes {', '.join(axes)} have no words to fold into; ask without words")
@@ -77,12 +77,12 @@ def _by_words(inspection: Inspection, values: np.ndarray, axes: tuple[str, ...])
 
 
 def _pooled(values: np.ndarray, most: int) -> np.ndarray:
-    """The array, reduced to `most` rows and columns; each keeps the largest absolute value it stands for."""
+    """The array, reduced to `most` rows and columns; each keeps the largest absolute value of its block."""
     signed = bool((values < 0).any())
     for axis in range(max(0, values.ndim - 2), values.ndim):
         size = values.shape[axis]
         if size > most:
-            # By parts, which is several times as fast as `reduceat`.
+            # By slices, which is several times as fast as `reduceat`.
             parts = np.split(values, np.linspace(0, size, most, endpoint=False).astype(int)[1:], axis)
             values = np.stack([part.max(axis) for part in parts], axis)
             if signed:

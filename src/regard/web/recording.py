@@ -1,5 +1,5 @@
-"""The explorer as one file that works from disk: what the page would ask for some texts is asked beforehand, and the
-answers are written into it."""
+"""The explorer as one file that works from disk: the page's requests for some texts are made beforehand, and the
+responses are embedded."""
 
 import asyncio
 import json
@@ -17,15 +17,15 @@ from regard.tasks.trained import Trained
 from regard.web.app import create_app
 
 BEAM = 5
-"""That of the page."""
+"""The page's default."""
 KEPT = ("probabilities", "surprisals", "candidates", "alignment")
-"""Arrays that views cannot do without."""
+"""Arrays that views need."""
 ALTERED = ("probabilities", "candidates")
-"""All that the tour shows of a changed model."""
+"""The arrays of a changed model that the tour shows."""
 
 
 class Recorder:
-    """Asks a model what the page would, and keeps the answers. `show` chooses arrays of inspections by a pattern."""
+    """Makes the page's requests and records the responses. `show` selects arrays of inspections by a pattern."""
 
     def __init__(
         self, models: Mapping[str, Trained], folders: Mapping[str, str], show: str | None, head: int | None
@@ -38,7 +38,7 @@ class Recorder:
     def record(
         self, texts: Sequence[str], on_progress: Callable[[int, int], None] = lambda done, total: None
     ) -> Recording:
-        """Every model on every text; without texts, on its own examples."""
+        """Records every model on every text; without texts, on its own examples."""
         pairs = [(card, text) for card in self.cards for text in texts or card["examples"]]
         for card in self.cards:
             own = [text for each, text in pairs if each is card]
@@ -67,7 +67,7 @@ class Recorder:
             self._reasons(card, seen, {"texts": texts, **into})
 
     def _search(self, card: Mapping[str, Any], searched: Mapping[str, Any], into: Mapping[str, Any]) -> None:
-        """The tree, and what else could stand at each of its places."""
+        """The tree, and the alternatives at each of its places."""
         tree = self._inspection(card, "tree", searched)
         parents, texts = tree["parents"].values.astype(int), tree["scores"].texts
         assert texts is not None
@@ -75,7 +75,7 @@ class Recorder:
             self._inspection(card, "alternatives", {"text": searched["text"], "prefix": before, **into})
 
     def _tour(self, card: Mapping[str, Any], layer: str, about: Mapping[str, Any]) -> None:
-        """Its steps, and what becomes of each output when the head that is followed looks elsewhere."""
+        """The attention steps, and each output under changes of the followed head."""
         steps = self._inspection(card, "steps", {**about, "layer": layer})
         weights = steps["weights"].values
         words = [place for place, word in enumerate(steps.words["source"]) if word is not None]
@@ -89,7 +89,7 @@ class Recorder:
                 self._inspection(card, "inspect", {**about, "changes": changes}, lambda seen: _only(seen, ALTERED))
 
     def _reasons(self, card: Mapping[str, Any], seen: Inspection, about: Mapping[str, Any]) -> None:
-        """What every output rests on, and whether the attention it is made from explains it."""
+        """Attributions of every output, and whether its attention explains it."""
         norms = self._inspection(card, "reasons", about)
         axis, places = next(iter(norms.values())).axes[0], len(next(iter(norms.values())).values)
         layers = [place["tap"] for place in card["places"] if "Uniform" in place["kinds"] and place["tap"] in seen]
@@ -159,7 +159,7 @@ def asked(app: FastAPI, method: str, path: str, body: Mapping[str, Any] | None =
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
     }
-    with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs, as in a notebook
+    with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop, as in a notebook
         thread.submit(asyncio.run, app(scope, receive, send)).result()
     answer = json.loads(b"".join(message.get("body", b"") for message in sent))
     if sent[0]["status"] != 200:

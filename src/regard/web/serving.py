@@ -15,7 +15,7 @@ from regard.web.app import create_app
 from regard.web.guard import hosts_of
 
 PORT = 8765
-"""Taken if it is free, so that links stay good; otherwise any that is."""
+"""Used if it is free, so that links stay valid; otherwise any free port."""
 
 
 def serve(
@@ -27,9 +27,9 @@ def serve(
     browser: bool,
     tell: Callable[[str], None],
 ) -> None:
-    """Serves the page until Ctrl-C; `tell` gets the address when it answers."""
+    """Serves the page until Ctrl-C; `tell` gets the address once it responds."""
     for model in models.values():
-        # Loops are compiled on their first use, which is better than in the first visitor's time.
+        # Compiles loops now, rather than during the first request.
         with suppress(RegardError):
             if isinstance(model, Inspectable):
                 model.inspect("1 2")

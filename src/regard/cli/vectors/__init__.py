@@ -1,4 +1,4 @@
-"""`regard vectors`: word vectors, one thin command after the other."""
+"""`regard vectors`: word vectors, one thin command a file."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""`regard vectors convert` and `info`: from one form of file to another, and what a file is."""
+"""`regard vectors convert` and `info`: conversion between formats, and facts about a file."""
 
 import time
 from collections.abc import Iterator, Mapping

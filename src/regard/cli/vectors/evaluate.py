@@ -1,4 +1,4 @@
-"""`regard vectors evaluate`: how good vectors are by themselves."""
+"""`regard vectors evaluate`: intrinsic evaluation of vectors."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

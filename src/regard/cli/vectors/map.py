@@ -12,7 +12,7 @@ from regard.errors import UsageError
 
 PAGES = (".html", ".htm")
 FREQUENT = 300
-"""Words of a map of which nothing is named."""
+"""Number of words on a map if none are named."""
 
 
 def draw_map(

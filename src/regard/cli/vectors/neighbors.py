@@ -1,4 +1,4 @@
-"""`regard vectors similar`, `analogy` and `odd-one-out`: which words are near to which."""
+"""`regard vectors similar`, `analogy` and `odd-one-out`: similar words."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated

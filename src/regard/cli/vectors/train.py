@@ -69,14 +69,14 @@ def train(
 
 
 def _stopped(pace: "Pace | None") -> str:
-    """What a signal left behind: counts are of no use before they are whole, all else is saved."""
+    """The message after a signal: incomplete counts are useless, everything else is saved."""
     if pace is None or pace.stage == "counting":
-        return "asked to stop while counting, which starts over with --resume"
+        return "stopped while counting, which starts over with --resume"
     done = f"{100 * pace.words / pace.total:.0f} %"
-    return f"asked to stop at {done}, and everything is saved; go on with --resume"
+    return f"stopped at {done}, and everything is saved; continue with --resume"
 
 
 def _recipe_of(text: list[Path]) -> list[str]:
-    """The recipe for a text, as changes of an empty one; without text, Python's own help is read."""
+    """The recipe for a text, as changes to an empty one; without text, Python's own help is read."""
     data = f"data.train={toml([str(path) for path in text])}" if text else "data.corpus=topics"
     return ["task=vectors", data, "vectors.kind=skipgram"]

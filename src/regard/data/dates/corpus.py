@@ -6,8 +6,8 @@
 
 Example i is a function of seed, split and i alone (and of Babel's version, which brings the CLDR data), so a corpus
 of any size needs no memory and a larger one begins with a smaller one. Each calendar date belongs to one split,
-whatever seed and size. A text that different languages read differently carries its language as a tag; one that even
-its own language reads in two ways, and a year that two digits cannot say, are drawn again, and counted.
+whatever seed and size. A text that different languages read differently carries its language as a tag; one that is
+ambiguous even in its own language, and a year that two digits cannot express, are redrawn, and counted.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class DrawnDate:
     style: Style
     tagged: bool
     left_out: tuple[LeftOut, ...]
-    """Why each draw before this one was not taken."""
+    """Why each earlier draw was rejected."""
 
 
 class DateExamples(Generated):
@@ -55,7 +55,7 @@ class DateExamples(Generated):
         return count(self).lines()
 
     def drawn(self, index: int) -> DrawnDate:
-        """Example `index`, and which draws were left out before it."""
+        """Example `index`, and the draws rejected before it."""
         days = _days(self.split)
         languages = self.grammar.languages
         language = languages[self.draw(index, 0) % len(languages)]
@@ -83,7 +83,7 @@ class DateExamples(Generated):
 
 
 def dates_corpus(data: Data, seed: int) -> Corpora:
-    """The corpus that a recipe asks for, as `data.languages` and `data.examples` say."""
+    """The corpus of a recipe, according to `data.languages` and `data.examples`."""
     grammar = grammar_of(tuple(data.languages))
     return three_splits(lambda split, size: DateExamples(grammar, seed, split, size), data.examples)
 

@@ -1,11 +1,11 @@
-"""Names of days and months, each said several times, with the language that they are of.
+"""Names of days and months, each repeated several times, with their language.
 
     Mittwoch Mittwoch Mittwoch      de
     avril avril                     fr
 
-Every word tells all that there is to tell, so that it does not matter which a model attends to: whatever attention it
-learns, the most different one leaves its answer as it was. It is the case in which the answer to "is attention an
-explanation?" is known beforehand. A name that two of the languages share is left out.
+Every word has all the information, so that it does not matter which one a model attends to: whatever attention it
+learns, even a maximally different one does not change its prediction. Here the answer to "is attention an explanation?"
+is known beforehand. Names that two of the languages share are left out.
 """
 
 from collections import defaultdict
@@ -23,11 +23,11 @@ from regard.errors import DataError, counted
 from regard.recipe import ClassifyingData
 
 FEWEST, MOST = 2, 8
-"""How often a name is said."""
+"""How often a name is repeated."""
 
 
 def echoes(data: ClassifyingData, seed: int, splits: Iterable[Split]) -> LabelledCorpora:
-    """As many as the settings say. How often a name is said decides in which part it is."""
+    """As many as the settings say. The number of repetitions determines the part."""
     labels = names_of(tuple(data.languages))
     if len(set(labels.values())) < 2:
         raise DataError(
@@ -48,7 +48,7 @@ def echoes(data: ClassifyingData, seed: int, splits: Iterable[Split]) -> Labelle
 
 
 def names_of(codes: tuple[str, ...]) -> dict[str, str]:
-    """Names of one word, with the label of the only language that has them."""
+    """One-word names that only one language has, with its label."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for language in grammar_of(codes).languages:
         locale = Locale.parse(language.locale)

@@ -1,4 +1,4 @@
-"""A field of a written date: the text of each year, month, day or weekday it can say."""
+"""A field of a written date: the text of each year, month, day or weekday it can express."""
 
 import re
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ _NUMBERS = re.compile(r"[\d〇一二三四五六七八九十]+")
 
 
 def shape(text: str) -> str:
-    """The text with every run of digits, of whatever script, as one mark: texts of different shapes are different."""
+    """The text with every run of digits, of any script, as one mark: texts of different shapes are different."""
     return _NUMBERS.sub("#", text)
 
 
 @dataclass(frozen=True)
 class Field:
-    """The texts of all values in order; None where a value cannot be said."""
+    """The texts of all values in order; None where a value cannot be expressed."""
 
     name: FieldName
     texts: tuple[str | None, ...]
@@ -39,7 +39,7 @@ class Field:
 
     @cached_property
     def values(self) -> dict[str, list[int]]:
-        """What each text can mean. Months and days in digits are read with or without a zero in front."""
+        """The values each text can mean. Months and days in digits are read with or without a leading zero."""
         found: dict[str, list[int]] = {}
         for value, text in zip(RANGES[self.name], self.texts, strict=True):
             if text is not None:

@@ -23,7 +23,7 @@ def exists(year: int, month: int, day: int) -> bool:
 
 @dataclass(frozen=True)
 class Written:
-    """A date as text, and where its year, month and day stand."""
+    """A date as text, and where its year, month and day are."""
 
     text: str
     year: Span
@@ -38,7 +38,7 @@ class Form:
     parts: tuple[str | Field, ...]
 
     def write(self, year: int, month: int, day: int, weekday: int) -> Written | None:
-        """The text of a date, or None if this form cannot say it (a year outside the century of two-digit years)."""
+        """The text of a date, None if this form cannot express it (a year outside the century of two-digit years)."""
         values = {"year": year, "month": month, "day": day, "weekday": weekday}
         spans: dict[str, Span] = {}
         text = ""
@@ -54,7 +54,7 @@ class Form:
         return Written(text, spans["year"], spans["month"], spans["day"])
 
     def read(self, text: str) -> list[Day]:
-        """Every date this text can mean in this form. A weekday is read over, not checked: readers do not either."""
+        """Every date this text can mean in this form. The weekday is ignored, as human readers do."""
         match = self._pattern.fullmatch(text)
         if match is None:
             return []

@@ -35,7 +35,7 @@ class Grammar:
         return dates
 
     def reading(self, text: str, language: Language) -> Reading:
-        """Whether a text of a language says its date by itself, only together with the language, or not even then."""
+        """Whether a text is unambiguous by itself, only given its language, or not even then."""
         dates = self.read(text)
         if len(dates) == 1:
             return "plain"

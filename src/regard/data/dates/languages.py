@@ -1,4 +1,4 @@
-"""The languages of the corpus, and how people there write dates besides what CLDR says.
+"""The languages of the corpus, and how people write dates besides the patterns of CLDR.
 
 CLDR has for each language the names of months and weekdays and the patterns that computers print. People also write
 the day as an ordinal, put "the", "of" or "year" around it, leave commas out and use the digits of their own script.

@@ -1,6 +1,6 @@
 """CLDR date patterns (Unicode Technical Standard 35, part 4) taken apart into literal text and fields.
 
-Three letters of our own say what CLDR cannot: `o` the day as an ordinal, `R` the month in Roman numerals, `N` the
+Three additional letters express what CLDR cannot: `o` the day as an ordinal, `R` the month in Roman numerals, `N` the
 month in a second table of names.
 """
 
@@ -17,13 +17,13 @@ from regard.errors import DataError
 _PIECES = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^'A-Za-z]+")
 
 # Babel resolves the stand-alone names of one locale into data that others share (python-babel/babel issue 1234), so
-# that what `L` and `c` say depends on what was formatted before; `M` and `E` are safe, and as good within a date.
+# that the names for `L` and `c` depend on what was formatted before; `M` and `E` are safe, and as good within a date.
 _FORMATTED = str.maketrans("Lc", "ME")
 
 
 @dataclass(frozen=True)
 class Names:
-    """The words of one language for months and weekdays, by the CLDR field that stands for them."""
+    """The words of one language for months and weekdays, by their CLDR field."""
 
     tables: Mapping[str, tuple[str, ...]]
     era: str

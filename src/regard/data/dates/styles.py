@@ -15,7 +15,7 @@ from regard.data.dates.pattern import Names, parse
 _FORMATS = ("full", "long", "medium", "short")
 _SKELETONS = ("yMMMMEEEEd", "yMMMEd", "yMMMMd", "yMMMd", "yMEd", "yMd")
 
-# Nobody types narrow or non-breaking spaces, nor the marks that make a line break or run well on a screen.
+# People do not type narrow or non-breaking spaces, nor marks for line breaking and text direction.
 _TYPED = str.maketrans({"\u202f": " ", "\u00a0": " ", "\u200e": None, "\u200f": None, "\u061c": None})
 
 
@@ -45,7 +45,7 @@ def styles_of(language: Language) -> tuple[Style, ...]:
 
 
 def _patterns(locale: Locale, language: Language) -> list[str]:
-    """What CLDR and people say, without what people do not."""
+    """The patterns of CLDR and of people, without those of CLDR that people do not use."""
     patterns = [locale.date_formats[name].pattern for name in _FORMATS]
     patterns += [locale.datetime_skeletons[name].pattern for name in _SKELETONS if name in locale.datetime_skeletons]
     unwanted = language.without.split(" | ")

@@ -3,7 +3,7 @@
     Wed   ,   3       Mar       2021
     O     O   B-DAY   B-MONTH   B-YEAR
 
-Words are split at blanks and punctuation, and into characters in scripts without blanks. A word that has more in it
+Words are split at spaces and punctuation, and into characters in scripts without spaces. A word that has more in it
 than a part of the date (the Hebrew for "in August", the Korean for "year 2021") is tagged as that part.
 """
 
@@ -19,7 +19,7 @@ from regard.tokens.segmentation import smallest_parts_of
 from regard.tokens.tag_schemes import OUTSIDE, Marked, tags_of
 
 PARTS = ("YEAR", "MONTH", "DAY")
-"""What the links of a date are, in their order."""
+"""The parts that the links of a date belong to, in order."""
 
 
 def tagged_dates(data: TaggingData, seed: int, splits: Iterable[Split]) -> TaggedCorpora:
@@ -38,7 +38,7 @@ def tagged(pair: Pair) -> TaggedSentence:
     """The words of a date with their tags."""
     words = smallest_parts_of(pair.source)
     parts = [_part(pair, start, end) for start, end in words]
-    # Neighbors of one part are one span: characters of a script without blanks, or "3." with its dot.
+    # Neighbors of one part are one span: characters of a script without spaces, or "3." with its dot.
     marked: list[Marked] = []
     begun = 0
     for place, part in enumerate(parts):

@@ -1,5 +1,5 @@
 // A number for each of several tokens as a row of bars, one of which is chosen; with a table behind.
-import { isolated, make, readout, roving, short, table } from "./dom.js";
+import { bold, isolated, make, readout, roving, short, table } from "./dom.js";
 import { asInspection, taking } from "./take.js";
 
 const HIGH = 110;
@@ -61,6 +61,6 @@ export class Bars {
   }
 
   show(place) {
-    this.tell.replaceChildren(make("b", {}, isolated(this.labels[place])), Object.entries(this.rows).map(([row, values]) => ` ${row} ${short(values[place])}`).join(","));
+    this.tell.replaceChildren(bold(this.labels[place]), Object.entries(this.rows).map(([row, values]) => ` ${row} ${short(values[place])}`).join(","));
   }
 }

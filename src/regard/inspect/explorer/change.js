@@ -1,5 +1,5 @@
 // Change it: a weight, a head, a gate; the probabilities before and after, and the program that does the same.
-import { button, fill, heading, hint, isolated, make, menu, section, short, signed } from "./dom.js";
+import { bold, button, fill, heading, hint, isolated, logOf, make, menu, section, short, signed } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { tint } from "./shades.js";
 import * as api from "./api.js";
@@ -200,8 +200,7 @@ export class ChangeView {
         make("thead", {}, make("tr", {}, ...["", "before %", "after %", "difference", said ? "now likeliest" : ""].map((text, place) => make("th", { scope: "col", class: place % 4 ? "number" : null }, text)))),
         make("tbody", {}, ...rows))), this.rewritten = make("p", { class: "rewritten" }));
     if (name === "probabilities" && axis === "target") {
-      const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
-      this.result.append(hint(`Log-probability of the output: ${short(log(before))} before, ${short(log(after))} after.`));
+      this.result.append(hint(`Log-probability of the output: ${short(logOf(before))} before, ${short(logOf(after))} after.`));
     }
   }
 
@@ -239,7 +238,7 @@ export class ChangeView {
     const asked = { text: this.state.text, beam: 1, changes: this.state.changes, ...this.page.told };
     const { outputs } = await api.translate(this.page.card.name, asked);
     if (changes === JSON.stringify(this.state.changes)) {
-      this.rewritten?.replaceChildren("Changed, the model writes ", make("b", {}, isolated(outputs[0].text || "nothing")));
+      this.rewritten?.replaceChildren("Changed, the model writes ", bold(outputs[0].text || "nothing"));
     }
   }
 

@@ -1,6 +1,6 @@
 // Numbers over positions as lines: a cursor that moves with pointer and arrow keys, the numbers there in words, and the
 // table behind. Lines differ in dashes too, so that no one need tell their colors apart.
-import { isolated, make, measure, readout, short, table } from "./dom.js";
+import { bold, make, measure, readout, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
 import { asInspection, taking } from "./take.js";
 
@@ -164,7 +164,7 @@ export class Chart {
     const unit = this.data.unit ? ` ${this.data.unit}` : "";
     const said = series.map((each) => `${series.length > 1 ? `${each.name} ` : ""}${told(each.values[place])}${unit}`).join(" · ");
     this.plot.setAttribute("aria-valuetext", `${labels[place]}: ${said}`);
-    this.readout.replaceChildren(make("b", {}, isolated(labels[place])), ` ${said}`);
+    this.readout.replaceChildren(bold(labels[place]), ` ${said}`);
     if (!silent) this.onmove?.(place);
   }
 

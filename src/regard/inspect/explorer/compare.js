@@ -1,6 +1,6 @@
 // Two sides beside one another: the same view of two models, or of one before and after a change. Whatever a view
 // draws as matrices is linked: a cell that is looked at in one is looked at in the other, and their difference is drawn.
-import { behind, button, hint, isolated, make, percent, readout, short, signed, table } from "./dom.js";
+import { behind, bold, button, hint, isolated, logOf, make, percent, readout, short, signed, table, tokensOf } from "./dom.js";
 import { largestOf } from "./api.js";
 import { matrixOf } from "./matrix.js";
 import { differs, lookingAt, remember, state } from "./state.js";
@@ -58,14 +58,13 @@ export class Comparison {
     const labels = mine && one.seen.labels("target", mine.length);
     if (!mine || !theirs || differs(labels, other.seen.labels("target", theirs.length))) return this.explain(one, other);
     const rows = labels.map((label, place) => [label, percent(mine[place]), percent(theirs[place]), signed(theirs[place] - mine[place])]);
-    const log = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
     const tokens = labels.map((label, place) => {
       const token = make("span", { class: "token", title: `${percent(mine[place])} and ${percent(theirs[place])}` }, isolated(label));
       tint(token, theirs[place] - mine[place], true);
       return token;
     });
-    return make("div", { class: "outputs-of-both" }, make("div", { class: "tokens", dir: one.seen.shown.leftward.includes("target") ? "rtl" : "ltr" }, ...tokens),
-      hint(`Log-probability of the same output: A ${short(log(mine))}, B ${short(log(theirs))}. Purple: likelier in B; orange: likelier in A.`),
+    return make("div", { class: "outputs-of-both" }, tokensOf("The same output", one.seen.leftward("target"), ...tokens),
+      hint(`Log-probability of the same output: A ${short(logOf(mine))}, B ${short(logOf(theirs))}. Purple: likelier in B; orange: likelier in A.`),
       behind("Table", () => table("Probabilities of the output", ["token", `A: ${one.name}`, `B: ${other.name}`, "difference"], rows)));
   }
 
@@ -108,7 +107,7 @@ export class Comparison {
     const [one, other] = place === 0 ? [matrix, partner] : [partner, matrix];
     const value = (each) => (each.data.own || each.data).values[r * each.data.columns + c];
     const labels = [[one, other][place].data.rowLabels[r], [one, other][place].data.columnLabels[c]];
-    return this.told.replaceChildren(make("b", {}, isolated(labels[0])), " · ", make("b", {}, isolated(labels[1])),
+    return this.told.replaceChildren(bold(labels[0]), " · ", bold(labels[1]),
       ` A ${short(value(one))}, B ${short(value(other))}, difference ${short(value(other) - value(one))}`);
   }
 }

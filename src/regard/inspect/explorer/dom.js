@@ -23,6 +23,18 @@ export function fill(element, ...children) {
 /** A text with a direction of its own. */
 export const isolated = (text) => make("bdi", {}, text);
 
+/** A text that stands out in a sentence. */
+export const bold = (text) => make("b", {}, isolated(text));
+
+/** Tokens beside one another, in the direction of their text. */
+export const tokensOf = (label, leftward, ...tokens) => make("div", { class: "tokens", role: "group", "aria-label": label, dir: leftward ? "rtl" : "ltr" }, ...tokens);
+
+/** A field and the button that takes what was typed. */
+export const entry = (input, label, onenter) => make("form", { class: "own", onsubmit: (event) => {
+  event.preventDefault();
+  onenter(input.value);
+} }, input, make("button", { type: "submit" }, label));
+
 /** A button with a text, or something else, on it. */
 export const button = (label, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, label);
 
@@ -60,6 +72,9 @@ export function measure(font) {
 
 /** Labels where there are only places: 0, 1, 2 … */
 export const numbered = (count) => Array.from({ length: count }, (_, place) => String(place));
+
+/** The log-probability of outputs together. */
+export const logOf = (chances) => chances.reduce((sum, chance) => sum + Math.log(chance), 0);
 
 /** A difference of two shares, in percent. */
 export function signed(share) {

@@ -1,6 +1,6 @@
 // The gradient that reaches each position from an output, of several models side by side: where it vanishes or explodes.
 import { Chart } from "./chart.js";
-import { button, chosen, heading, hint, isolated, make, menu, numbered, room, section, short, table } from "./dom.js";
+import { bold, button, chosen, heading, hint, isolated, logOf, make, menu, numbered, room, section, short, table, tokensOf } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { largestOf } from "./api.js";
 import { scale } from "./shades.js";
@@ -47,7 +47,7 @@ export async function drawGradients(place, all, state) {
   cards.append(section(
     heading("The gradient that reaches each position", menu("At", taps, tap, (name) => again({ tap: name }))),
     hint("How strongly the log-probability of an output depends on the vector at each position. The scale is logarithmic: a straight line downward is a gradient that vanishes exponentially."),
-    make("div", { class: "tokens", role: "group", "aria-label": "Outputs", dir: shown[0].norms.leftward(axis) ? "rtl" : "ltr" }, ...buttons, far),
+    tokensOf("Outputs", shown[0].norms.leftward(axis), ...buttons, far),
     chart.element, ...factors(shown, tap)));
   const largest = Math.max(...shown.map(({ norms }) => largestOf(norms.values(tap))));
   const options = { tap, largest, several: all.length > 1, most: Math.max(300, room(place, 900 * all.length) / Math.min(all.length, 3) - 40), choose: (at) => again({ place: at, color: "" }) };
@@ -84,7 +84,7 @@ function factors(shown, tap) {
 }
 
 function card({ name, norms, seen, places, says }, { tap, largest, several, most, choose }) {
-  const parts = several ? [make("h2", {}, name), says ? make("p", {}, "It writes ", make("b", {}, isolated(says)), ".") : null] : [];
+  const parts = several ? [make("h2", {}, name), says ? make("p", {}, "It writes ", bold(says), ".") : null] : [];
   if (seen?.array("probabilities") && seen.shown.labels.target) parts.push(...probability(seen));
   if (norms.array(tap)) parts.push(norm(norms, tap, largest, most, choose));
   else parts.push(make("p", {}, "This model has no ", make("code", {}, tap), "; choose another place above."));
@@ -93,8 +93,7 @@ function card({ name, norms, seen, places, says }, { tap, largest, several, most
 }
 
 function probability(seen) {
-  const sum = seen.values("probabilities").reduce((total, chance) => total + Math.log(chance), 0);
-  return [hint(`Log-probability of the output: ${short(sum)}.`)];
+  return [hint(`Log-probability of the output: ${short(logOf(seen.values("probabilities")))}.`)];
 }
 
 /** The norms as a picture, each power of ten below the largest one shade lighter. */

@@ -1,6 +1,6 @@
 // An alignment as lines between two texts: the thicker, the more weight. One above the other where both fit in a row,
 // otherwise beside one another.
-import { along, isolated, make, measure, percent, readout, roving } from "./dom.js";
+import { along, bold, isolated, make, measure, percent, readout, roving } from "./dom.js";
 import { draw } from "./drawing.js";
 import { inspectionOf, tableOf } from "./matrix.js";
 import { taking } from "./take.js";
@@ -93,8 +93,8 @@ export class Lines {
     const { columns, values, rowLabels, columnLabels } = this.data;
     const best = Array.from(values.subarray(r * columns, (r + 1) * columns), (value, place) => [value, place])
       .sort((one, other) => other[0] - one[0]).slice(0, 3);
-    return this.told.replaceChildren(make("b", {}, isolated(rowLabels[r])), " looks at ",
-      ...best.flatMap(([value, place], index) => [index ? ", " : "", make("b", {}, isolated(columnLabels[place])), ` ${percent(value)}`]));
+    return this.told.replaceChildren(bold(rowLabels[r]), " looks at ",
+      ...best.flatMap(([value, place], index) => [index ? ", " : "", bold(columnLabels[place]), ` ${percent(value)}`]));
   }
 }
 

@@ -52,12 +52,6 @@ export async function drawMap(place, seen, state, { beside = nearest, arrows = (
       short(plane.places[2 * at]), short(plane.places[2 * at + 1])])), json: () => seen.inspection() }).element)));
   plane.resize();
   new ResizeObserver(() => plane.resize()).observe(plane.canvas);
-  const themes = new MutationObserver(() => {
-    plane.colors = null;
-    if (plane.canvas.isConnected) plane.draw();
-    else themes.disconnect();
-  });
-  themes.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   if (words.includes(state.word)) choose(state.word);
   else told.replaceChildren(hint(`Choose a ${unit}.`));
   return plane;

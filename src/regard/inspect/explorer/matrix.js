@@ -1,6 +1,6 @@
 // A matrix as a picture that can be read: a canvas with a pixel for every number, labels around it, a cell that moves
 // with pointer and arrow keys, the number in words below, and the table behind. Large ones can be brought nearer.
-import { button, isolated, make, measure, percent, readout, short, table } from "./dom.js";
+import { bold, button, isolated, make, measure, percent, readout, short, table } from "./dom.js";
 import { paint } from "./shades.js";
 import { asInspection, taking } from "./take.js";
 
@@ -231,7 +231,7 @@ export class Matrix {
     this.mark();
     this.told = true;
     const { rowLabels, columnLabels, columns } = this.data;
-    this.readout.replaceChildren(make("b", {}, isolated(rowLabels[r])), ...(columns > 1 ? [" · ", make("b", {}, isolated(columnLabels[c]))] : []), " ",
+    this.readout.replaceChildren(bold(rowLabels[r]), ...(columns > 1 ? [" · ", bold(columnLabels[c])] : []), " ",
       make("strong", {}, written(this.data, r, c)), " ", make("span", {}, this.rowInWords(r)));
     if (silent) return;
     this.onmove?.(r, c);

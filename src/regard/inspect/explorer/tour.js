@@ -1,6 +1,6 @@
 // A tour of ten steps from score to weights to context to output: first at weather stations, then with the numbers of
 // the reader's own sentence. Arrow keys turn the pages.
-import { along, button, fill, hint, isolated, make, menu, numbered, percent, roving, short, table } from "./dom.js";
+import { along, bold, button, fill, hint, isolated, make, menu, numbered, percent, roving, short, table, tokensOf } from "./dom.js";
 import { Bars } from "./bars.js";
 import { Matrix } from "./matrix.js";
 import { ranked } from "./shares.js";
@@ -9,7 +9,7 @@ import { inspect, largestOf, steps } from "./api.js";
 import { SPOT, WeatherMap, stationsTable } from "./weather.js";
 
 const MOST_ROWS = 6;
-const b = (text) => make("b", {}, isolated(String(text)));
+const b = (text) => bold(String(text));
 const p = (...parts) => make("p", {}, ...parts);
 const labelled = (label, picture) => make("div", { class: "labelled" }, make("h3", {}, label), picture);
 
@@ -161,7 +161,7 @@ export class TourView {
     };
     const buttons = this.target.map((label, place) => button(isolated(label), () => choose(place), { class: "token", "aria-pressed": String(place === state.place) }));
     roving(buttons, along(buttons.length), state.place);
-    return fill(this.tools, make("div", { class: "tokens", role: "group", "aria-label": "Output", dir: this.seen.shown.leftward.includes("target") ? "rtl" : "ltr" },
+    return fill(this.tools, tokensOf("Output", this.seen.leftward("target"),
       make("span", { class: "hint" }, step === 8 ? "Outputs" : "Output"), ...buttons), layer, head);
   }
 

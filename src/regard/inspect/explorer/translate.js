@@ -1,5 +1,5 @@
 // Translate and align: the translation with its probabilities, the alignment twice, the search, and targets of one's own.
-import { behind, button, changedParts, fill, heading, hint, isolated, make, menu, percent, section, short, table } from "./dom.js";
+import { behind, bold, button, changedParts, entry, fill, heading, hint, isolated, logOf, make, menu, percent, section, short, table, tokensOf } from "./dom.js";
 import { scale, tint } from "./shades.js";
 import { asInspection, taking } from "./take.js";
 import { Matrix } from "./matrix.js";
@@ -30,12 +30,12 @@ export class TranslateView {
       tint(token, chances[place]);
       return token;
     });
-    const whole = chances.reduce((sum, chance) => sum + Math.log(chance), 0);
+    const whole = logOf(chances);
     const title = page.changed ? "The same output" : page.state.target ? "A target of your own" : "Translation";
     const written = make("p", { class: "output", dir: "auto" }, ...this.words());
     write([...written.querySelectorAll(".word")], this.tokens);
     return section(make("h2", {}, title), written, page.changed ? this.rewritten() : this.unforced(),
-      make("div", { class: "tokens", dir: seen.shown.leftward.includes("target") ? "rtl" : "ltr" }, ...this.tokens),
+      tokensOf("Its tokens", seen.leftward("target"), ...this.tokens),
       hint(`Probability ${percent(Math.exp(whole))}, log-probability ${short(whole)}.`, scale("unlikely", "likely")),
       behind("Table", () => this.tokenTable(labels, chances)),
       page.outputs.length ? this.choices() : null, page.card.recorded ? null : this.own());
@@ -51,14 +51,14 @@ export class TranslateView {
 
   unforced() {
     const { free, texts } = this.page;
-    return free && free !== texts[1] ? hint("Left free, it writes ", make("b", {}, isolated(free)), ".") : null;
+    return free && free !== texts[1] ? hint("Left free, it writes ", bold(free), ".") : null;
   }
 
   /** What a changed model writes itself, beside the output that it is compared by. */
   rewritten() {
     const { outputs: [{ text }], texts } = this.page;
     const same = text === texts[1];
-    return make("p", { class: "rewritten" }, same ? "Changed, the model writes the same." : ["Changed, the model writes ", make("b", {}, isolated(text || "nothing")), "."]);
+    return make("p", { class: "rewritten" }, same ? "Changed, the model writes the same." : ["Changed, the model writes ", bold(text || "nothing"), "."]);
   }
 
   tokenTable(labels, chances) {
@@ -92,11 +92,9 @@ export class TranslateView {
     const { page } = this;
     const input = make("input", { type: "text", dir: "auto", value: page.state.target, placeholder: "Another target …",
       "aria-label": "A target of your own" });
-    return make("form", { class: "own", onsubmit: (event) => {
-      event.preventDefault();
-      page.go({ target: input.value });
-    } }, input, make("button", { type: "submit" }, "Score and align"),
-    page.state.target ? button("Back to the model's own", () => page.go({ target: "" })) : null);
+    const form = entry(input, "Score and align", (target) => page.go({ target }));
+    if (page.state.target) form.append(button("Back to the model's own", () => page.go({ target: "" })));
+    return form;
   }
 
   /** The alignment as a matrix and as lines, of all layers or of one head. */
@@ -138,7 +136,7 @@ export class TranslateView {
     const beam = menu("Beam", BEAMS, state.beam, (size) => page.go({ beam: Number(size) }));
     beam.lastChild.disabled = Boolean(page.card.recorded);
     fill(this.search, heading("Search", beam), state.prefix
-      ? make("p", { class: "forced" }, "Must begin with ", make("b", {}, isolated(state.prefix)), " ", button("Leave free", () => page.go({ prefix: "", target: "" })))
+      ? make("p", { class: "forced" }, "Must begin with ", bold(state.prefix), " ", button("Leave free", () => page.go({ prefix: "", target: "" })))
       : null);
     const seen = await api.tree(page.card.name, { text: state.text, beam: state.beam, prefix: state.prefix, ...page.told });
     const room = this.inside(this.search);

@@ -1,5 +1,5 @@
 // The beam search as a tree: arrow keys walk, Enter or a click shows what else could stand at a place, typing forces a word.
-import { hint, isolated, make, measure, percent, short, table } from "./dom.js";
+import { bold, entry, hint, isolated, make, measure, percent, short, table } from "./dom.js";
 import { draw } from "./drawing.js";
 import { scale, tint } from "./shades.js";
 import * as api from "./api.js";
@@ -137,15 +137,14 @@ export class Tree {
     this.chosen = node;
     const force = (text) => this.onforce(text);
     const asked = api.alternatives(this.page.card.name, { text: this.page.state.text, prefix: before, ...this.page.told });
-    const form = make("form", { onsubmit: async (event) => {
-      event.preventDefault();
+    const form = entry(own, "Force", async () => {
       await asked; // whether a space comes first
       if (own.value.trim()) force(before + own.value);
-    } }, own, make("button", { type: "submit" }, "Force"));
+    });
     form.hidden = Boolean(this.page.card.recorded);
     const list = make("div");
     this.alternatives.replaceChildren(
-      make("p", {}, before ? ["After ", make("b", {}, isolated(before)), " could stand:"] : "At the beginning could stand:"), list, form);
+      make("p", {}, before ? ["After ", bold(before), " could stand:"] : "At the beginning could stand:"), list, form);
     if (typed) {
       own.focus();
       own.setSelectionRange(typed.length, typed.length);

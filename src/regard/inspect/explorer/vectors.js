@@ -1,7 +1,7 @@
 // Vectors of words: their map, the words nearest to one, and analogies.
 import { ranked } from "./shares.js";
 import * as api from "./api.js";
-import { behind, button, chosen, hint, isolated, make, menu, section, short, table, telling } from "./dom.js";
+import { behind, button, chosen, entry, hint, isolated, make, menu, section, short, table, telling } from "./dom.js";
 import { drawMap } from "./map.js";
 
 const SIZES = [100, 300, 1000, 2000];
@@ -21,11 +21,10 @@ export async function drawVectors(place, side) {
   };
   const choice = (label, key, options) => menu(label, options, state[key], (value) => again({ [key]: typeof state[key] === "number" ? Number(value) : value }));
   const more = make("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: `${unit}s …`, "aria-label": `More ${unit}s to place` });
-  const form = make("form", { class: "own", onsubmit: (event) => {
-    event.preventDefault();
-    const words = more.value.split(/[\s,]+/).filter(Boolean);
+  const form = entry(more, "Place", (typed) => {
+    const words = typed.split(/[\s,]+/).filter(Boolean);
     if (words.length) add(words, words[0]);
-  } }, more, make("button", { type: "submit" }, "Place"));
+  });
   const body = make("div", {}, hint("Computing …"));
   const sums = section();
   place.replaceChildren(make("div", { class: "cards" }, make("div", { class: "top choice" },
@@ -99,10 +98,7 @@ function drawSums(place, side, unit, go, show) {
     }
   };
   place.append(make("h2", {}, "Arithmetic"), hint(`Add and subtract ${unit}s, with spaces around the signs; those of the sum are left out of the answer.${unit === "word" ? " King − man + woman: man is to king as woman is to …" : ""}`),
-    make("form", { class: "own", onsubmit: (event) => {
-      event.preventDefault();
-      solve();
-    } }, input, make("button", { type: "submit" }, "Find")), told);
+    entry(input, "Find", solve), told);
   if (state.sum) solve();
 }
 

@@ -1,5 +1,5 @@
 // Why: what an output rests on by three measures beside the attention, and whether other attention would have done as well.
-import { button, fill, hint, isolated, make, menu, percent, short, table } from "./dom.js";
+import { button, fill, hint, isolated, make, menu, percent, short, table, tokensOf } from "./dom.js";
 import { Matrix } from "./matrix.js";
 import { largestOf, reasons } from "./api.js";
 
@@ -11,7 +11,7 @@ export class WhyView {
   constructor(page) {
     this.page = page;
     this.state = page.state;
-    this.outputs = make("div", { class: "tokens", role: "group", "aria-label": "Outputs" });
+    this.outputs = make("div");
     this.measures = make("div", {}, hint("Computing …"));
     this.tools = make("div", { class: "top" });
     this.answer = make("div", { "aria-live": "polite" });
@@ -39,7 +39,7 @@ export class WhyView {
     const labels = norms.labels(axis, count);
     if (!(this.state.place < labels.length)) this.state.place = 0;
     this.buttons = labels.map((label, place) => button(isolated(label), () => this.choose(place), { class: "token" }));
-    this.outputs.replaceChildren(...this.buttons);
+    this.outputs.replaceChildren(tokensOf("Outputs", norms.leftward(axis), ...this.buttons));
     this.fillTools();
     await this.choose(this.state.place, false);
   }

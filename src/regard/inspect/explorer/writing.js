@@ -1,7 +1,7 @@
 // Generating token by token: the likeliest, what each is made of, and where it would be copied from.
 import { bar, bars } from "./shares.js";
 import * as api from "./api.js";
-import { along, behind, button, chosen, hint, isolated, make, percent, roving, section, table, telling } from "./dom.js";
+import { along, behind, bold, button, chosen, hint, isolated, make, percent, roving, section, table, telling } from "./dom.js";
 import { tint } from "./shades.js";
 
 const COUNT = 12;
@@ -126,7 +126,7 @@ export class Writing {
     if (copied.length) {
       weights = labels.map((label, at) => (label === name ? copied.reduce((sum, { values }) => sum + Number(values[at]), 0) : 0));
       const all = weights.reduce((sum, weight) => sum + weight, 0);
-      this.beside.replaceChildren(make("b", {}, isolated(name)), all > 0 ? ` would be copied from the marked places with a probability of ${percent(all)}.` : " cannot be copied: it has not been read or written yet.");
+      this.beside.replaceChildren(bold(name), all > 0 ? ` would be copied from the marked places with a probability of ${percent(all)}.` : " cannot be copied: it has not been read or written yet.");
     } else if (heads.length) {
       const rows = heads.flatMap(({ name: tap, shape: [count] }) => Array.from({ length: count }, (_, head) => this.rows[tap].subarray(head * labels.length, (head + 1) * labels.length)));
       weights = labels.map((_, at) => rows.reduce((sum, row) => sum + row[at], 0) / rows.length);

@@ -27,32 +27,32 @@ KnownWords = tuple[tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Learned:
-    """What an aligner has learned, with its words numbered as in the training text."""
+    """The parameters of a trained aligner, with words numbered as in the training text."""
 
     keys: npt.NDArray[np.int64]
-    """Source word · number of target words + target word of each pair with a count, rising."""
+    """Source word · number of target words + target word of each pair with a count, sorted."""
     counts: npt.NDArray[np.float32]
     occurrences: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-    """How often the words of each side occur."""
+    """Occurrences of the words of each side."""
     alone: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
-    """How often they are expected to have no partner."""
+    """Expected number of times that they are aligned to no word."""
     jumps: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
-    """Of source words from one target word to the next, and of target words."""
+    """Jumps between source words from one target word to the next, and the reverse."""
     spelling: Transducer | None
 
 
 @dataclass(frozen=True)
 class Posteriors:
-    """The probabilities of links of one pair of sentences, and its log-likelihood, in both directions."""
+    """The posterior probabilities of the links of one pair of sentences, and its log-likelihood, in both directions."""
 
     forward: Float[np.ndarray, "T S"]
-    """Over the source words, for each target word; what is missing to one is the probability of no partner."""
+    """For each target word, over the source words; the remainder to one is the probability of no link."""
     backward: Float[np.ndarray, "S T"]
     log_likelihoods: tuple[float, float]
 
 
 class StatisticalAligner(nn.Module):
-    """A hidden Markov model of each direction, with one lexicon of expected counts."""
+    """A hidden Markov model for each direction, with a shared lexicon of expected counts."""
 
     keys: Int64[Tensor, " pairs"]
     counts: Float[Tensor, " pairs"]
@@ -78,7 +78,7 @@ class StatisticalAligner(nn.Module):
 
     @classmethod
     def untrained(cls, settings: HmmAligner, words: KnownWords) -> "StatisticalAligner":
-        """One that has read nothing; `make_room` prepares it for weights."""
+        """An untrained aligner; `make_room` prepares it for weights."""
         sizes = [len(each) for each in words]
         letters = [len(each) + 1 for each in map(alphabet_of, words)]
         spelling = Transducer(np.zeros(letters), np.zeros(letters[0]), np.zeros(letters[1]), 1.0)
@@ -97,7 +97,7 @@ class StatisticalAligner(nn.Module):
             setattr(self, name, torch.empty(weights[name].shape, dtype=getattr(self, name).dtype))
 
     def posteriors(self, sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[Posteriors]:
-        """The probabilities of the links of pairs of sentences, words as the training text has them."""
+        """The link probabilities of pairs of sentences, with words in the form of the training text."""
         text = ParallelText.of(sources, targets)
         links = np.zeros((len(text.cells), 2), np.float32)
         scores = np.zeros((len(text), 2))
@@ -107,7 +107,7 @@ class StatisticalAligner(nn.Module):
         found = []
         for number, (start, end) in enumerate(pairwise(text.starts.tolist())):
             shape = len(targets[number]), len(sources[number])
-            # Single precision may lead a little above one.
+            # Single precision may exceed one slightly.
             forward, backward = (np.minimum(links[start:end, side].reshape(shape), 1) for side in (0, 1))
             found.append(Posteriors(forward, backward.T, (float(scores[number, 0]), float(scores[number, 1]))))
         return found
@@ -138,7 +138,7 @@ class StatisticalAligner(nn.Module):
 
     @cached_property
     def _stems(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """The pairs of stems with a count, as keys that rise, and their counts."""
+        """The sorted keys of the pairs of stems with a count, and their counts."""
         source, target = np.divmod(self.keys.numpy(), max(len(self.words[1]), 1))
         one, other = self._known
         keys = one.stems[source] * len(other.stem_numbers) + other.stems[target]
@@ -183,7 +183,7 @@ class StatisticalAligner(nn.Module):
         return translation_probabilities(pairs, (source, target), counts, related, self.settings)
 
     def _without(self, text: ParallelText) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """The probability of each word if it has no partner, of target words first."""
+        """The probability of each word given that it has no link, target words first."""
         found = []
         for place, (side, alone) in enumerate(zip((text.source, text.target), self._of_both("alone"), strict=True)):
             numbers, known = _find(self.numbers[place], side.words), self._known[place]
@@ -203,7 +203,7 @@ class StatisticalAligner(nn.Module):
 
 @dataclass(frozen=True)
 class _KnownSide:
-    """What is looked up of the words of one side of the training text."""
+    """Lookup tables for the words of one side of the training text."""
 
     occurrences: npt.NDArray[np.int64]
     totals: npt.NDArray[np.float64]
@@ -233,7 +233,7 @@ class _KnownSide:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads a parallel text with given probabilities: of translation, of words without partner, of jumps."""
+    """Computes link posteriors of a parallel text, given probabilities of translations, unaligned words and jumps."""
 
     text: ParallelText
     translations: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
@@ -253,7 +253,7 @@ class Reader:
         counts: "Counts | None" = None,
         sharpness: float = 1.0,
     ) -> None:
-        """Reads the pairs of sentences from `first` on, before `last`, and writes what it finds where there is room."""
+        """Reads the pairs of sentences from `first` up to `last`; fills those of `links`, `scores`, `counts` given."""
         text, none = self.text, np.empty(0)
         hidden_markov.read(
             text.cells,
@@ -278,7 +278,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Counts:
-    """What is expected of a text while it is read: for pairs of words, words alone, and jumps of both directions."""
+    """Expected counts of a text: pairs of words, unaligned words, and jumps in both directions."""
 
     pairs: npt.NDArray[np.float32]
     source_alone: npt.NDArray[np.float64]
@@ -299,7 +299,7 @@ class Counts:
 def without_partner(
     alone: npt.NDArray[np.floating], share: npt.NDArray[np.float64], total: float, settings: HmmAligner
 ) -> npt.NDArray[np.float32]:
-    """The probability of words where they have no partner, by how often they are expected to have none."""
+    """The probability of words that have no link, given how often they are expected to have none."""
     found: npt.NDArray[np.float32] = ((alone + settings.strength * share) / (total + settings.strength)).astype(
         np.float32
     )
@@ -307,7 +307,7 @@ def without_partner(
 
 
 def _find(numbers: Mapping[str, int], words: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Numbers of words, −1 of those that are not known."""
+    """Numbers of words, −1 for unknown ones."""
     return np.array([numbers.get(word, -1) for word in words], np.int64)
 
 
@@ -318,14 +318,14 @@ def _taken(values: npt.NDArray[np.generic], places: npt.NDArray[np.int64]) -> np
 
 
 def _keys(sources: npt.NDArray[np.int64], targets: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """Keys of pairs, −1 where one of them is not known."""
+    """Keys of pairs, −1 where either word is unknown."""
     return np.where((sources < 0) | (targets < 0), -1, sources * size + targets)
 
 
 def _looked_up(
     keys: npt.NDArray[np.int64], values: npt.NDArray[np.floating], wanted: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """The values of keys, which rise; 0 for those that are not there."""
+    """The values of keys; 0 for missing ones."""
     if not len(keys):
         return np.zeros(len(wanted))
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -1,8 +1,8 @@
-"""Which word each word translates, as a hidden Markov model (Vogel et al. 1996) says of both directions of a pair.
+"""Word alignment by a hidden Markov model (Vogel et al. 1996), in both directions.
 
-In one direction, each word j of the target translates a word i of the source, or none. It does so with the probability
-of the translation and that of the jump: how far i is from the source word of the previous target word. Words without a
-partner keep the position of the last one that had one as their state (Och and Ney 2003).
+In one direction, each word j of the target translates a word i of the source, or none. Its probability is that of the
+translation times that of the jump: how far i is from the source word of the previous target word. Unaligned words keep
+the position of the last aligned one as their state (Och and Ney 2003).
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from regard.loops import njit
 
 FARTHEST = 100
-"""Jumps that are farther count as this far."""
+"""Farther jumps are clipped to this distance."""
 
 _LEAST = np.float32(1e-30)
 Floats = npt.NDArray[np.float32]
@@ -23,11 +23,11 @@ Floats = npt.NDArray[np.float32]
 @njit(cache=True, fastmath=True)
 @no_type_check
 def posteriors(translations: Floats, without: Floats, jumps: Floats, alone: float, found: Floats) -> float:
-    """The probability of each link of one direction, by the forward-backward algorithm; the log-likelihood.
+    """Fills `found` with the probability of each link of one direction (forward-backward); returns the log-likelihood.
 
-    `translations` has a row for each target word and a column for each source word, as `found`; `without` is the
-    probability of each target word if it has no partner, `alone` that it has none, `jumps` those of −FARTHEST …
-    FARTHEST words."""
+    `translations` and `found` have a row for each target word and a column for each source word; `without` is the
+    probability of each target word if it has no link, `alone` that it has none, `jumps` those of −FARTHEST … FARTHEST
+    words."""
     targets, sources = translations.shape
     no_partner = np.float32(alone)
     # Rows are the position of the previous partner, from −1 (before the sentence); each is normalized over the words.
@@ -82,7 +82,7 @@ def posteriors(translations: Floats, without: Floats, jumps: Floats, alone: floa
 @njit(cache=True, fastmath=True)
 @no_type_check
 def posteriors_without_order(translations: Floats, without: Floats, alone: float, found: Floats) -> float:
-    """The same where every source word is as likely as any other, wherever it stands (Brown et al. 1993, model 1)."""
+    """The same with all source positions equally likely (Brown et al. 1993, model 1)."""
     targets, sources = translations.shape
     share = np.float32((1 - alone) / sources)
     log_likelihood = 0.0
@@ -100,7 +100,7 @@ def posteriors_without_order(translations: Floats, without: Floats, alone: float
 @njit(cache=True, fastmath=True)
 @no_type_check
 def add_jumps(found: Floats, counts: npt.NDArray[np.float64]) -> None:
-    """Adds how often each jump is expected, by the probabilities of the links of neighboring words."""
+    """Adds the expected counts of jumps, from the link probabilities of neighboring words."""
     targets, sources = found.shape
     for i in range(sources):
         counts[min(i + 1, FARTHEST) + FARTHEST] += found[0, i]
@@ -140,13 +140,12 @@ def read(
     forward_counts: npt.NDArray[np.float64],
     backward_counts: npt.NDArray[np.float64],
 ) -> None:
-    """Reads pairs of sentences from `first` on, before `last`, in both directions.
+    """Reads pairs of sentences from `first` up to `last`, in both directions.
 
-    `forward` and `backward` are the translation probabilities of pairs of words, by their numbers in `cells`. Where
-    `links` has room, it gets the probabilities of both directions; `scores` get the log-likelihoods of both. Where
-    `counts` have room, they get what is expected: the product of both directions, so that they learn to agree (Liang
-    et al. 2006), for pairs of words, and the rest for words alone. That product is taken to
-    the power of `sharpness`."""
+    `forward` and `backward` are the translation probabilities of pairs of words, by their numbers in `cells`. Unless
+    they are empty, `links` gets the link probabilities and `scores` the log-likelihoods of both directions, and the
+    counts are increased by their expectations: for pairs of words the product of both directions, so that these learn
+    to agree (Liang et al. 2006), to the power of `sharpness`, and for unaligned words the rest."""
     for number in range(first, last):
         rows = target_starts[number + 1] - target_starts[number]
         columns = source_starts[number + 1] - source_starts[number]

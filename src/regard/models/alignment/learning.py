@@ -13,17 +13,17 @@ from regard.models.alignment.word_pairs import ParallelText, Side
 from regard.recipe.alignment import HmmAligner
 
 AT_ONCE = 500
-"""Pairs of sentences between two notices of progress."""
+"""Pairs of sentences between progress reports."""
 LEAST = 1e-3
-"""Counts of pairs of words below this are not kept."""
+"""Pairs of words with lower counts are pruned."""
 _FOUND = 0.3
-"""Count from which on a pair of words is one that spelling is learned from."""
+"""Minimum count of pairs of words from which spelling is learned."""
 
 
 def learn(
     text: ParallelText, settings: HmmAligner, on_progress: Callable[[str, int], None] = lambda *_: None
 ) -> StatisticalAligner:
-    """An aligner of this text. `on_progress` is told what is being done, and how many pairs of it are read."""
+    """An aligner of this text. `on_progress` gets the current activity and the number of pairs read."""
     source, target = text.source, text.target
     pairs, sizes = (text.sources, text.targets), (len(source.words), len(target.words))
     alphabets = alphabet_of(source.words), alphabet_of(target.words)

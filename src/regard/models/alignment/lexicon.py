@@ -1,7 +1,7 @@
-"""The probability that a word is translated by another, from expected counts and from what is known before.
+"""The probability that a word is translated by another, from expected counts and a prior.
 
-Counts are smoothed by a Dirichlet prior, whose mean for rare words is what makes an aligner of small texts: how words
-with the same beginning are translated, which words are spelled alike, and how frequent words are.
+Counts are smoothed by a Dirichlet prior, which is crucial for rare words and so for small texts. Its mean depends on
+how words with the same stem are translated, on which words are spelled alike, and on how frequent words are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,15 +31,15 @@ def stem_of(word: str, letters: int) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """The different words of one side of a text, and how often they and their stems were seen in training."""
+    """The distinct words of one side of a text, and the training counts of these and of their stems."""
 
     occurrences: Float[np.ndarray, " words"]
-    """At least 1, also of words that were not seen."""
+    """At least 1, even for unseen words."""
     stems: Int32[np.ndarray, " words"]
     stem_occurrences: Float[np.ndarray, " stems"]
     spelled: Spelled
     total: float
-    """Words of the training text."""
+    """Length of the training text in words."""
 
     @classmethod
     def of(
@@ -50,7 +50,7 @@ class Words:
         alphabet: str,
         known: tuple[Mapping[str, float], float] | None = None,
     ) -> Self:
-        """`known` are the occurrences of stems in the training text and its length, unless this is that text."""
+        """`known` has the stem counts and the length of the training text, unless this is that text."""
         numbers: dict[str, int] = {}
         stems = np.array([numbers.setdefault(stem_of(word, letters), len(numbers)) for word in words], np.int32)
         here = summed(stems, occurrences, len(numbers))
@@ -60,8 +60,8 @@ class Words:
         return cls(np.maximum(occurrences, 1.0), stems, here, Spelled.of(words, alphabet), total)
 
     def prior(self, counts: Floats, totals: Floats, written: npt.NDArray[np.int32], settings: HmmAligner) -> Floats:
-        """The probability that a word of this side is written, by its frequency and, given the stem of the other word,
-        by its stem: `counts` are those of pairs of stems, `totals` those of the other stem, for each pair of words."""
+        """The prior probability of a word of this side, from its frequency and, given the stem of the other word, its
+        stem. For each pair of words, `counts` are those of its pair of stems, `totals` those of the other stem."""
         share: Floats = (self.occurrences / self.total)[written]
         if not settings.stem:
             return share
@@ -75,11 +75,11 @@ class Words:
 
 @dataclass(frozen=True)
 class Expected:
-    """How often words and stems are expected to be translations of each other, for the pairs of words of a text."""
+    """Expected counts of words and stems as translations of each other, for the pairs of words of a text."""
 
     pairs: Floats
     sources: Floats
-    """For each pair of words, of its source word with any other."""
+    """For each pair of words, the total of its source word."""
     targets: Floats
     stems: Floats
     source_stems: Floats
@@ -87,13 +87,13 @@ class Expected:
 
 
 Related = tuple[npt.NDArray[np.floating], npt.NDArray[np.floating]]
-"""The probability of the target word by its spelling, given the source word, and of the source word."""
+"""By spelling: the probability of the target word given the source word, and the reverse."""
 
 
 def translation_probabilities(
     pairs: Pairs, words: tuple[Words, Words], counts: Expected, related: Related | None, settings: HmmAligner
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Of each pair of words: that of the target given the source, and of the source given the target."""
+    """For each pair of words: the probability of the target given the source, and the reverse."""
 
     def direction(side: int, totals: Floats, stem_totals: Floats) -> npt.NDArray[np.float32]:
         prior = words[side].prior(counts.stems, stem_totals, pairs[side], settings)
@@ -105,13 +105,13 @@ def translation_probabilities(
 
 
 class TrainingLexicon:
-    """The translations of all pairs of words of a training text, estimated anew in every round."""
+    """The translation probabilities of all pairs of words of a training text, reestimated in every round."""
 
     def __init__(self, pairs: Pairs, words: tuple[Words, Words], settings: HmmAligner) -> None:
         self.pairs, self.words, self._settings = pairs, words, settings
         source, target = (np.full(len(pairs[0]), 1 / max(len(side.stems), 1), np.float32) for side in words)
         self.translations = target, source
-        """Of the target word given the source word, and of the source word."""
+        """The probability of the target word given the source word, and the reverse."""
         self.related: Related | None = None
         numbering = Numbering()
         self._stem_pairs = np.zeros(len(pairs[0]) if settings.stem else 0, np.int32)
@@ -122,7 +122,7 @@ class TrainingLexicon:
         self._different_stem_pairs = len(numbering.keys)
 
     def _pieces(self) -> Iterator[slice]:
-        """The pairs, some at a time: what is computed of them on the way takes several times their own memory."""
+        """The pairs in chunks, because intermediate results take several times their memory."""
         return (slice(first, first + AT_ONCE) for first in range(0, len(self.pairs[0]), AT_ONCE))
 
     def _stems_of(self, some: slice) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -130,7 +130,7 @@ class TrainingLexicon:
         return source, target
 
     def relate(self, spelling: Transducer) -> None:
-        """Has the spelling of words tell how likely they are translations, from now on."""
+        """Includes spelling in the prior from now on."""
         found = np.empty((2, len(self.pairs[0])), np.float32)
         for some in self._pieces():
             here = self.pairs[0][some], self.pairs[1][some]
@@ -138,7 +138,7 @@ class TrainingLexicon:
         self.related = found[0], found[1]
 
     def estimate(self, counts: npt.NDArray[np.float32]) -> None:
-        """New translations, by how often the words of each pair are expected to be translations of each other."""
+        """Reestimates the translation probabilities from the expected counts of pairs."""
         of_words, of_stems = [], []
         for side, each in zip(self.words, self.pairs, strict=True):
             of_words.append(_sum(each, counts, len(side.stems)))
@@ -165,7 +165,7 @@ def summed(places: npt.NDArray[np.integer], values: npt.NDArray[np.number], size
 @njit(cache=True)
 @no_type_check
 def _sum(places: npt.NDArray[np.int32], values: npt.NDArray[np.float32], size: int) -> Floats:
-    """The same of many, without the copies that numpy makes of numbers of other types than its own."""
+    """The same for large arrays, without numpy's copies for type conversion."""
     found = np.zeros(size)
     for place in range(len(places)):
         found[places[place]] += values[place]

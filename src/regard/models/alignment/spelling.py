@@ -1,8 +1,8 @@
-"""How likely one word is spelled as another is: names, numbers and words that two languages share.
+"""The probability that one word is spelled like another: names, numbers and cognates.
 
-A stochastic transducer (Ristad and Yianilos 1998) writes two words at once, character by character: one of each, or one
-of either alone. It learns from pairs of words that were found to be translations, some of which it takes to be related
-and the others not, so that it also finds which letters stand for each other in two scripts.
+A stochastic transducer (Ristad and Yianilos 1998) generates two words at once, character by character: one of each, or
+one of either alone. It learns from pairs of words that were found to be translations, as a mixture of related and
+unrelated pairs, so that it also learns which letters of two scripts correspond.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ from jaxtyping import Float, Int32, Int64
 from regard.loops import njit
 
 MOST, LONGEST = 200, 24
-"""Different characters of a side, the most frequent ones, and characters of a word, of which the rest is not read."""
+"""Alphabet size of a side (its most frequent characters), and length at which words are truncated."""
 ROUNDS = 5
 _STOP = 0.12
-"""Probability that a word ends after a character, where two words are not related."""
+"""Probability that a word ends after a character, for unrelated words."""
 _PRIOR = 5.0
 """Weight of the prior, in occurrences."""
 
@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Spelled:
-    """Words as numbers of characters; those that are not known have the last number."""
+    """Words as indices of characters; unknown characters have the last index."""
 
     characters: Int32[np.ndarray, " characters"]
     starts: Int64[np.ndarray, " starts"]
@@ -68,8 +68,8 @@ class Transducer:
         pairs: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]],
         weights: Floats,
     ) -> Self:
-        """From pairs of words that are translations, by expectation–maximization. It begins with what is written the
-        same on both sides."""
+        """From pairs of words that are translations, by expectation–maximization. Initially, identical characters are
+        likely."""
         alone: list[Floats] = [
             (np.bincount(each.characters, minlength=len(alphabet) + 1) + 0.5).astype(np.float64)
             for each, alphabet in zip((sources, targets), alphabets, strict=True)
@@ -106,8 +106,7 @@ class Transducer:
     def probabilities(
         self, sources: Spelled, targets: Spelled, pairs: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
     ) -> tuple[Floats, Floats]:
-        """Of pairs of words, if they are related: that of the target given the source, and of the source given the
-        target."""
+        """For pairs of words, if they are related: the probability of the target given the source, and the reverse."""
         joint = _joint(
             *pairs,
             sources.characters,
@@ -121,7 +120,7 @@ class Transducer:
         return np.minimum(joint / of_source[pairs[0]], 1.0), np.minimum(joint / of_target[pairs[1]], 1.0)
 
     def _of_side(self, words: Spelled, written: Floats, other: float) -> Floats:
-        """The probability of each word, whatever the other one is."""
+        """The marginal probability of each word."""
         logs = np.concatenate([[0.0], np.cumsum(np.log(written / (1 - other))[words.characters])])
         found: Floats = np.exp(logs[words.starts[1:]] - logs[words.starts[:-1]]) * self.stop / (1 - other)
         return found
@@ -134,7 +133,7 @@ _Both = tuple[Floats, Floats, Floats, float]
 @njit(cache=True)
 @no_type_check
 def _forward(source: npt.NDArray[np.int32], target: npt.NDArray[np.int32], transducer: _Both, reached: Floats) -> float:
-    """Fills in how likely each pair of beginnings is; gives the probability of the whole."""
+    """Fills in the probability of each pair of prefixes; returns that of the whole pair."""
     both, of_source, of_target, stop = transducer
     reached[0, 0] = 1.0
     for j in range(1, len(target) + 1):
@@ -162,7 +161,7 @@ def _joint(
     target_starts: npt.NDArray[np.int64],
     transducer: _Both,
 ) -> Floats:
-    """The probability of each pair of words."""
+    """The joint probability of each pair of words."""
     reached = np.zeros((LONGEST + 1, LONGEST + 1))
     found = np.empty(len(sources))
     for pair in range(len(sources)):
@@ -187,7 +186,7 @@ def _expect(
     related: float,
     counts: tuple[Floats, Floats, Floats],
 ) -> float:
-    """Adds what is expected to have been written where pairs are related; gives how much of their weight is."""
+    """Adds the expected counts of edits in related pairs; returns the weight of these pairs."""
     both, of_source, of_target, stop = transducer
     alone_source, alone_target, alone_stop = unrelated
     reached, ahead = np.zeros((LONGEST + 1, LONGEST + 1)), np.zeros((LONGEST + 1, LONGEST + 1))

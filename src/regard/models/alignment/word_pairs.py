@@ -1,6 +1,6 @@
-"""Parallel text as numbers: of words, and of the pairs of words that stand in two sentences of one pair.
+"""Parallel text as numbers: of words, and of the pairs of words that cooccur in a pair of sentences.
 
-Numbers are given in the order in which something first occurs.
+Numbers are assigned in order of first occurrence.
 """
 
 from array import array
@@ -59,14 +59,14 @@ class GrowingSide:
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Pairs of sentences, and which different pairs of words stand in them."""
+    """Pairs of sentences, and the distinct pairs of words that cooccur in them."""
 
     source: Side
     target: Side
     cells: Int32[np.ndarray, " cells"]
-    """For each pair of sentences the number of the pair of words of each target word (row) and source word (column)."""
+    """For each pair of sentences, the number of each pair of a target word (row) and a source word (column)."""
     starts: Int64[np.ndarray, " starts"]
-    """Where the cells of each pair of sentences begin."""
+    """Start of the cells of each pair of sentences."""
     sources: Int32[np.ndarray, " pairs"]
     """The source word of each pair of words."""
     targets: Int32[np.ndarray, " pairs"]
@@ -102,14 +102,14 @@ class Numbering:
         self._table = np.empty(1024, np.int64), 0, np.full(4096, _EMPTY, np.int32)
 
     def numbers(self, keys: Keys) -> Numbers:
-        """The numbers of keys, new ones where they were not met before."""
+        """The numbers of keys; new keys get new numbers."""
         found = np.empty(len(keys), np.int32)
         self._table = _number(keys, found, *self._table)
         return found
 
     @property
     def keys(self) -> Keys:
-        """All that were met, in the order of their numbers."""
+        """All keys, in the order of their numbers."""
         return self._table[0][: self._table[1]]
 
 
@@ -160,7 +160,7 @@ def _number(keys: Keys, numbers: Numbers, found: Keys, count: int, slots: Number
 @njit(cache=True)
 @no_type_check
 def _slot(key: int, found: Keys, slots: Numbers) -> np.int64:
-    """The slot of a key, or the free one that it may take."""
+    """The slot of a key, or the free slot for it."""
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(len(slots) - 1))
     while slots[slot] != _EMPTY and found[slots[slot]] != key:

@@ -23,7 +23,7 @@ from regard.tokens.vocabulary import PAD, SPECIAL_NAMES
 _BLANK = re.compile(r"[ \t\n\v\f\r\0]")
 """Separators of words in an ARPA file."""
 _SPACE = "▁"
-"""What stands for white space inside a word."""
+"""Replaces white space inside a word."""
 _RENAMED = {f"<{name}>": name for name in SPECIAL_NAMES}
 """Names in a file of text that looks like a special token, and that text."""
 _BLOCK = 2**25
@@ -43,7 +43,7 @@ def arpa_words(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def arpa_tokens(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The other way round: of what kind the text tokens of a file are, and what they stand for."""
+    """The inverse: the kind of tokens in a file, and the tokens of its words."""
     if _SPACE in words and all(len(word) == 1 for word in words if word not in _RENAMED):
         return "characters", [" " if word == _SPACE else _RENAMED.get(word, word) for word in words]
     return "words", [_RENAMED.get(word, word) for word in words]

@@ -1,4 +1,4 @@
-"""Dependency parsers: sentences of words in, a tree for each out."""
+"""Dependency parsers: from sentences of words to trees."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,14 +1,14 @@
-"""The arc-hybrid transition system (Kuhlmann et al. 2011) and its dynamic oracle (Goldberg and Nivre 2013), for many
-sentences at a time, on any device.
+"""The arc-hybrid transition system (Kuhlmann et al. 2011) and its dynamic oracle (Goldberg and Nivre 2013), batched, on
+any device.
 
 A configuration has a stack of words, a buffer (the words from `front` on, and after them the root), and the arcs found:
 
-    SHIFT   the first of the buffer goes onto the stack
-    LEFT    the top of the stack is popped; its head is the first of the buffer
+    SHIFT   the first item of the buffer is pushed onto the stack
+    LEFT    the top of the stack is popped; its head is the first item of the buffer
     RIGHT   the top of the stack is popped; its head is the word below it
 
-A sentence of n words is parsed after 2n moves, as a projective tree. The root takes the last word of the stack alone,
-so that a tree has one root.
+A sentence of n words is parsed after 2n moves, as a projective tree. Only the last word of the stack can
+attach to the root, so that a tree has one root.
 """
 
 from dataclasses import dataclass, replace
@@ -25,17 +25,17 @@ MOVES = len(MOVE_NAMES)
 
 @dataclass(frozen=True)
 class Configurations:
-    """Where the parsing of B sentences stands. Words are numbered from 1, as in CoNLL-U."""
+    """Parser configurations of B sentences. Words are numbered from 1, as in CoNLL-U."""
 
     lengths: Int[Tensor, " B"]
     front: Int[Tensor, " B"]
-    """The first word of the buffer; one more than the last word if the root is."""
+    """The first word of the buffer; one more than the last word if only the root is left."""
     stack: Int[Tensor, "B W"]
-    """The words on the stack, the lowest first; beyond `size`, anything."""
+    """The words on the stack, the lowest first; arbitrary beyond `size`."""
     size: Int[Tensor, " B"]
     """Words on the stack."""
     heads: Int[Tensor, "B W"]
-    """The heads found; 0 for the root and where there is none yet."""
+    """The heads found; 0 for the root and for words without a head yet."""
 
     @classmethod
     def start(cls, lengths: Int[Tensor, " B"], longest: int) -> Self:
@@ -45,12 +45,12 @@ class Configurations:
 
     @property
     def has_words(self) -> Bool[Tensor, " B"]:
-        """Whether the first of the buffer is a word, and not the root."""
+        """Whether the first item of the buffer is a word, not the root."""
         return self.front <= self.lengths
 
     @property
     def allowed(self) -> Bool[Tensor, "B moves"]:
-        """The moves that can be made; none where a sentence is parsed."""
+        """The legal moves; none for finished sentences."""
         left = (self.size > 0) & (self.has_words | (self.size == 1))
         return torch.stack([self.has_words, left, self.size > 1], 1)
 
@@ -60,19 +60,19 @@ class Configurations:
         return self.stack.gather(1, place.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(place < 0, 0)
 
     def costs(self, gold: Int[Tensor, "B W"]) -> Int[Tensor, "B moves"]:
-        """How many arcs of the projective trees `gold` (heads) cannot be found any more after each move, though they
-        could before; of moves that are not allowed, anything."""
+        """The number of arcs of the projective trees `gold` (heads) that each move makes unreachable; arbitrary for
+        illegal moves."""
         top, below, front = self.below_top(0), self.below_top(1), self.front
         words = torch.arange(1, self.stack.shape[1] + 1, device=front.device)
         places = words - 1
-        # Of the top: its head, and its dependents in the buffer.
+        # Arcs of the top: to its head, and to its dependents in the buffer.
         head = _heads_of(gold, top)
         dependents = ((gold == top[:, None]) & (words >= front[:, None]) & (words <= self.lengths[:, None])).sum(1)
-        # The root can be the head of the lowest word on the stack alone.
+        # The root can only be the head of the lowest word on the stack.
         by_root = (head == 0) & (self.size == 1) & self.has_words
         left = dependents + ((head == below) & (below > 0)) + (head > front) + by_root
         right = dependents + (head >= front)
-        # Of the first of the buffer: its head deep in the stack, its dependents there, and the root as its head.
+        # Arcs of the first item of the buffer: to its head deep in the stack, to its dependents there, and to the root.
         on_stack = places < self.size[:, None]
         deep = places < self.size[:, None] - 1
         head = _heads_of(gold, front * self.has_words)
@@ -82,7 +82,7 @@ class Configurations:
         return torch.stack([shift, left, right], 1)
 
     def make(self, moves: Int[Tensor, " B"]) -> Self:
-        """After an allowed move in each sentence; one that is parsed stays as it is."""
+        """The configurations after a legal move in each sentence; finished ones do not change."""
         shift, left, right = ((moves == move) & self.allowed[:, move] for move in (SHIFT, LEFT, RIGHT))
         top = self.below_top(0)
         head = torch.where(left, self.front * self.has_words, self.below_top(1))
@@ -100,7 +100,7 @@ class Configurations:
 
 
 def _heads_of(gold: Int[Tensor, "B W"], words: Int[Tensor, "B ..."]) -> Int[Tensor, "B ..."]:
-    """The heads of words by their numbers; −1 for 0, which is none."""
+    """The heads of words by their numbers; −1 for 0, which is no word."""
     rows = words if words.dim() > 1 else words[:, None]
     found = gold.gather(1, (rows - 1).clamp_min(0)).masked_fill(rows == 0, -1)
     return found if words.dim() > 1 else found.squeeze(1)

@@ -1,4 +1,4 @@
-"""The graph-based parser (Dozat and Manning 2017): a score for every arc, and the best tree by these."""
+"""The graph-based parser (Dozat and Manning 2017): a score for every arc, and the maximum spanning tree."""
 
 import torch
 from jaxtyping import Float
@@ -15,7 +15,7 @@ from regard.tap import Tap
 
 
 class GraphParser(DependencyParser):
-    """The tap `arcs` shows how likely each head is for each word, "B S P", the root first among the heads."""
+    """The tap `arcs` shows the probability of each head for each word, "B S P", the root first."""
 
     def __init__(self, settings: GraphParserModel, parts: ParserParts) -> None:
         super().__init__(settings, parts)
@@ -23,7 +23,7 @@ class GraphParser(DependencyParser):
         self.arcs = Tap("row", "word", "source")
 
     def arc_log_probs(self, features: Float[Tensor, "B P E"], sentences: Sentences) -> Float[Tensor, "B S P"]:
-        """How likely each head is for each word: the root, or another word of the sentence."""
+        """Log-probability of each head for each word: the root, or another word of the sentence."""
         scores = self.scores(features[:, 1:], features).float()
         words = scores.shape[1]
         is_head = F.pad(sentences.keep, (1, 0), value=True)

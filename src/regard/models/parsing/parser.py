@@ -1,11 +1,11 @@
-"""What all parsers have: words read by any encoder, the root before them, and scores of relations.
+"""The interface of parsers, and their shared parts: any encoder over root and words, and scores of relations.
 
     parser = build_parser(settings, ParserParts(words, vocabulary, relations=37))
     loss = parser.loss(batch)                       # summed over words
     trees = parser.trees(sentences)                 # heads, and the scores of relations
 
-Padding changes nothing, and sentences do not influence each other. `P` counts the places of a sentence: the root and
-the words.
+Padding changes nothing, and sentences are independent. `P` is the number of positions of a sentence: the root and the
+words.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ from regard.tokens.word_vocabulary import WordVocabulary
 
 
 def watched(tap: Tap, log_probs: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Log-probabilities after a tap that shows probabilities: as they were, unless the caller intervenes."""
+    """Log-probabilities after a tap that shows probabilities: unchanged, unless the caller intervenes."""
     if tap.intervened:
         changed: Tensor = tap(log_probs.exp()).log()
         return changed
@@ -39,29 +39,29 @@ def watched(tap: Tap, log_probs: Float[Tensor, "*shape"]) -> Float[Tensor, "*sha
 
 @dataclass(frozen=True)
 class ParserParts:
-    """What a parser is built from besides its own table."""
+    """What a parser needs besides its own table."""
 
     words: WordTable
     vocabulary: WordVocabulary
     relations: int
-    """Different relations."""
+    """Number of relations."""
 
 
 @dataclass(frozen=True)
 class Trees:
-    """The trees found for B sentences; padding has any."""
+    """The trees found for B sentences; arbitrary at padding."""
 
     heads: Int[Tensor, "B S"]
-    """In the numbers of CoNLL-U: 0 for the root, n for the n-th word."""
+    """Numbered as in CoNLL-U: 0 for the root, n for the n-th word."""
     relations: Float[Tensor, "B S relations"]
-    """Log-probabilities of the relations of each word with its head."""
+    """Log-probabilities of the relations of each word to its head."""
     moves: Int[Tensor, "B M"] | None = None
-    """The moves that led to them, if any did."""
+    """The moves of a transition-based parser."""
 
 
 class DependencyParser(nn.Module, ABC):
-    """The tap `relations` shows the probabilities of relations, "B S relations". Along the axis `source` of taps are
-    all places, along `word` the words alone."""
+    """The tap `relations` shows the probabilities of relations, "B S relations". The axis `source` of taps has
+    all positions, the axis `word` only the words."""
 
     def __init__(self, settings: ParserTable, parts: ParserParts) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class DependencyParser(nn.Module, ABC):
     def relation_log_probs(
         self, features: Float[Tensor, "B P E"], heads: Int[Tensor, "B S"]
     ) -> Float[Tensor, "B S relations"]:
-        """Of each word with a given head."""
+        """Log-probabilities of the relations of each word to its given head."""
         places = heads.unsqueeze(2).expand(-1, -1, features.shape[2])
         scores = self.labels(features[:, 1:], features.gather(1, places))
         found = F.log_softmax(scores.float(), -1)

@@ -1,8 +1,8 @@
-"""The transition-based parser: moves of the arc-hybrid system, scored by what stands on top of the stack and first in
-the buffer (Kiperwasser and Goldberg 2016), for all sentences of a batch at once.
+"""The transition-based parser: moves of the arc-hybrid system, scored by the top of the stack and the front of the
+buffer (Kiperwasser and Goldberg 2016), for all sentences of a batch at once.
 
-In training, right moves are those that lose no arc of the gold tree (`Configurations.costs`), from whatever
-configuration the parser itself has come to (Goldberg and Nivre 2013).
+In training, correct moves are those with zero cost (`Configurations.costs`) in any configuration that the parser itself
+reaches (Goldberg and Nivre 2013).
 """
 
 import torch
@@ -19,11 +19,11 @@ from regard.recipe.parsing import TransitionParserModel
 from regard.tap import Tap
 
 DEPTH = 3
-"""Words of the stack that moves are scored by; the first of the buffer comes after them."""
+"""Number of stack words that are features of a move; the front of the buffer comes after them."""
 
 
 class TransitionParser(DependencyParser):
-    """The tap `moves` shows the probabilities of the moves, "B 1 moves", once for each move."""
+    """The tap `moves` shows the probabilities of the moves, "B 1 moves", once per move."""
 
     def __init__(self, settings: TransitionParserModel, parts: ParserParts) -> None:
         super().__init__(settings, parts)
@@ -31,7 +31,7 @@ class TransitionParser(DependencyParser):
         self.dropout = FeatureDropout(settings.dropout)
         self.inward = nn.Linear(self.encoder.width, (DEPTH + 1) * settings.hidden)
         self.nothing = nn.Parameter(torch.zeros(DEPTH, settings.hidden))
-        """Stands for words that a stack does not have."""
+        """Replaces missing words of the stack."""
         self.outward = nn.Linear(settings.hidden, MOVES)
         self.moves = Tap("row", "target", "move")
         for linear in (self.inward, self.outward):
@@ -41,8 +41,8 @@ class TransitionParser(DependencyParser):
     def loss(self, batch: TreeBatch) -> Float[Tensor, ""]:
         features = self.read(batch.sentences)
         hidden = self._hidden(features)
-        # The way is found without gradients, and then all moves on it are scored at once: what is learned is the same,
-        # and the gradient goes back through one step instead of hundreds.
+        # Configurations are found without gradients, and then all their moves are scored at once: the gradient is the
+        # same, but goes back through one step instead of hundreds.
         places, allowed, right = self._way(hidden.detach(), batch)
         chosen = self._log_probs(hidden, places, allowed).masked_fill(~right, -torch.inf)
         return self.relation_loss(features, batch) - chosen.logsumexp(2).masked_fill(~allowed.any(2), 0.0).sum()
@@ -51,8 +51,8 @@ class TransitionParser(DependencyParser):
     def _way(
         self, hidden: Float[Tensor, "B P roles F"], batch: TreeBatch
     ) -> tuple[Int[Tensor, "B M roles"], Bool[Tensor, "B M moves"], Bool[Tensor, "B M moves"]]:
-        """For M moves of training: the words that score each, which moves are allowed, and which of these are right
-        (where a sentence is parsed, all)."""
+        """For M training steps: the feature words, the legal moves, and the correct moves among these (all where a
+        sentence is finished)."""
         lengths, longest = batch.sentences.lengths, batch.heads.shape[1]
         now, steps = Configurations.start(lengths, longest), []
         for _ in range(2 * longest):
@@ -88,7 +88,7 @@ class TransitionParser(DependencyParser):
     def _log_probs(
         self, hidden: Float[Tensor, "B P roles F"], places: Int[Tensor, "B M roles"], allowed: Bool[Tensor, "B M moves"]
     ) -> Float[Tensor, "B M moves"]:
-        """Of the allowed moves; all count as allowed where a sentence is parsed."""
+        """Log-probabilities of the legal moves; all count as legal where a sentence is finished."""
         found = hidden.gather(1, places.unsqueeze(3).expand(-1, -1, -1, hidden.shape[3]))
         is_missing = (places[..., :DEPTH] == 0).unsqueeze(3)
         stack = torch.where(is_missing, self.nothing.to(found.dtype), found[:, :, :DEPTH])
@@ -98,5 +98,5 @@ class TransitionParser(DependencyParser):
 
 
 def _places(now: Configurations) -> Int[Tensor, "B roles"]:
-    """The words that a move is scored by, 0 where there is none."""
+    """The feature words of a move, 0 where there is none."""
     return torch.stack([*(now.below_top(step) for step in range(DEPTH)), now.front * now.has_words], 1)

@@ -6,8 +6,8 @@
 `scores[word, head]` is for a word (from 0) and its head, where head 0 is the root and head n the n-th word, as in
 CoNLL-U; the score of a tree is the sum over its words. Scores of a word as its own head are ignored.
 
-Arborescences take time quadratic in the length, projective trees cubic; the latter are searched for only where the best
-tree of all is not projective and the sentence has at most `LONGEST_PROJECTIVE` words.
+Arborescences take quadratic time, projective trees cubic; the latter are only searched for if the best tree of all is
+not projective and the sentence has at most `LONGEST_PROJECTIVE` words.
 """
 
 import warnings
@@ -25,17 +25,17 @@ Scores = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 LONGEST_PROJECTIVE = 1000
-"""Words of a sentence up to which projective trees are searched for, which takes seconds then."""
+"""Maximum length in words of a sentence for which projective trees are searched; that takes seconds."""
 
 
 def best_tree(
     scores: Float[np.ndarray, "W heads"], *, projective: bool = False, single_root: bool = True
 ) -> Int[np.ndarray, " W"]:
     """The heads of the words in a tree of the highest score: 0 for the root, n for the n-th word. With `single_root`,
-    one word alone has the head 0. A warning says where a sentence is too long to look for a projective tree."""
+    exactly one word has the head 0. Warns if a sentence is too long to search for a projective tree."""
     if not len(scores):
         return np.empty(0, np.int64)
-    # Whatever a model computes, there is a tree.
+    # There is a tree even for NaN and infinity.
     arcs = np.nan_to_num(scores.astype(np.float64), nan=-1e9, posinf=1e9, neginf=-1e9)
     rows = np.arange(len(arcs))
     arcs[rows, rows + 1] = -np.inf
@@ -69,8 +69,8 @@ def _is_tree(heads: Sequence[int]) -> bool:
 
 
 def _one_root(arcs: Scores) -> Scores:
-    """Lowers the scores of the root so much that a tree with one word below it is better than any with more; among such
-    trees nothing changes."""
+    """Lowers the scores of the root so much that any tree with one word attached to it beats any with more; the order
+    of such trees is unchanged."""
     finite = arcs[np.isfinite(arcs)]
     lowered = arcs.copy()
     lowered[:, 0] -= len(arcs) * (finite.max() - finite.min()) + 1
@@ -78,8 +78,8 @@ def _one_root(arcs: Scores) -> Scores:
 
 
 def _arborescence(arcs: Scores) -> Numbers:
-    """The best arborescence: from each word, the best arcs are followed up to what is joined to the root already; a
-    cycle on the way is contracted into one node."""
+    """The best arborescence: from each word, the best arcs are followed until one reaches a node connected to the root;
+    a cycle on the way is contracted into one node."""
     graph = _Graph(arcs)
     joined = {0}
     for start in range(1, len(arcs) + 1):
@@ -98,16 +98,16 @@ def _arborescence(arcs: Scores) -> Numbers:
 
 
 class _Graph:
-    """The words and the root, of which some were contracted. A node is a word or a contraction of several nodes; each
-    node that is not inside another has a slot, a row and a column of the scores."""
+    """The root and the words, some of them contracted. A node is a word or a contraction of several nodes; each node
+    that is not inside another has a slot: a row and a column of the scores."""
 
     def __init__(self, arcs: Scores) -> None:
         self.words = count = len(arcs) + 1
         self.scores = np.vstack([np.full(count, -np.inf), arcs])
-        """Of the best arc into a slot (row) from another (column)."""
+        """Score of the best arc into a slot (row) from another (column)."""
         self.above = np.tile(np.arange(count, dtype=np.int32), (count, 1))
         self.below = self.above.T.copy()
-        """Which words that arc joins."""
+        """The words that this arc joins."""
         self.is_slot = np.ones(count, np.bool_)
         self.node_of = list(range(count))
         self.outer: list[int] = [-1] * count
@@ -122,8 +122,8 @@ class _Graph:
         return head
 
     def contract(self, cycle: list[int]) -> None:
-        """Makes a cycle of slots, each with its best arc from the next, one node in the first slot. An arc into it from
-        outside counts by what it gains over the arc of the cycle that it replaces."""
+        """Contracts a cycle of slots, each with its best arc from the next, into one node in the first slot. The score
+        of an arc into it is the gain over the arc of the cycle that it replaces."""
         first, members = cycle[0], np.array(cycle)
         lost = self.scores[members, np.roll(members, -1)]
         self.is_slot[members] = False
@@ -154,7 +154,7 @@ class _Graph:
 
 
 LEFT, RIGHT = 0, 1
-"""On which side of its dependents the head of a span is: at its right end, or at its left end."""
+"""Position of the head of a span: at its right end, or at its left end."""
 
 
 def _eisner(arcs: Scores, single_root: bool) -> Numbers:
@@ -168,7 +168,7 @@ def _eisner(arcs: Scores, single_root: bool) -> Numbers:
     for width in range(1, count):
         starts = np.arange(count - width)
         ends = starts + width
-        # Two complete spans that meet between any two words, and the arc over both of them.
+        # Two adjacent complete spans, split at any point, and the arc over both.
         found = _rows(complete[RIGHT], 0, 0, width) + _columns(complete[LEFT], 1, width, width)
         best = found.max(1)
         halves[starts, ends] = starts + found.argmax(1)
@@ -199,7 +199,7 @@ def _columns(table: Scores, row: int, column: int, width: int) -> Scores:
 
 
 def _heads(splits: Numbers, halves: Numbers, spans: list[tuple[int, int, int]]) -> Numbers:
-    """The heads of the words in complete spans, by the ways in which these were put together best."""
+    """The heads of the words, from the best split of each span."""
     heads = np.zeros(len(halves), np.int64)
     while spans:
         side, start, end = spans.pop()

@@ -1,1 +1,1 @@
-"""What is known of each task before torch is imported: one file a task, each with a function `register`."""
+"""Descriptions of the tasks that need no import of torch: one file per task, each with a function `register`."""

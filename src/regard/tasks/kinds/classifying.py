@@ -6,7 +6,7 @@ from regard.recipe.classifying import ClassifyingCorpus, ClassifyingRecipe
 from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
 
 ENDINGS = (".ft", ".fasttext")
-"""Endings of files that are nothing but texts with labels; TSV and JSON Lines may be pairs too."""
+"""Suffixes of files that can only be texts with labels; TSV and JSON Lines may be pairs too."""
 
 
 def are_labelled(files: Sequence[str]) -> bool:

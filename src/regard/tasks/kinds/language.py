@@ -1,4 +1,4 @@
-"""Language models: running text in, how likely it goes on in which way out."""
+"""Language models: running text in, probabilities of the next tokens out."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from regard.recipe.language import LanguageCorpus, LanguageRecipe
 
 
 def is_text(files: Sequence[str]) -> bool:
-    """Whether files are running text: any single file may be, but a table."""
+    """Whether files are running text: any single file may be, except a table."""
     return len(files) == 1 and not files[0].removesuffix(".gz").endswith((".csv", ".tsv", ".jsonl"))
 
 

@@ -6,7 +6,7 @@ from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
 from regard.recipe.tagging import LABEL_METRICS, TaggingCorpus, TaggingRecipe
 
 ENDINGS = (".conll", ".iob", ".bio")
-"""Endings of files of tagged words in columns."""
+"""Suffixes of files of tagged words in columns."""
 
 
 def are_columns(files: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ from regard.recipe.kinds import LOSS, TASKS, Metric, TaskKind, Verb
 from regard.recipe.translation import TranslationCorpus, TranslationRecipe
 
 BOTH_SIDES = (".tsv", ".jsonl")
-"""Endings of files that hold source and target."""
+"""Suffixes of files that hold source and target."""
 
 
 def are_pairs(files: Sequence[str]) -> bool:

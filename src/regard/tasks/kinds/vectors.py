@@ -1,4 +1,4 @@
-"""Word vectors: running text in, a vector for each word out. They have a trainer of their own."""
+"""Word vectors: running text in, a vector for each word out. They have their own trainer."""
 
 from regard.recipe.kinds import TASKS, TaskKind, Verb
 from regard.recipe.vectors import VectorsRecipe
