@@ -29,7 +29,7 @@ def find_overlap(parts: Mapping[Split, Iterable[Placed]], what: str) -> Iterator
         return
     known = np.fromiter((each for each, _ in _hashes(parts["train"])), np.int64)
     known.sort()
-    hashes = memoryview(known)  # whose items are read faster than those of an array
+    hashes = known.data  # whose items are read faster than those of an array
     for split, texts in parts.items():
         if split == "train":
             continue

@@ -164,7 +164,8 @@ def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
     parts: dict[str, str] = {}
     findings: list[Finding] = []
     notes: list[str] = []
-    for split, text in load_text(data).items():
+    texts = load_text(data)
+    for split, text in texts.items():
         try:
             parts[split], found = text.report()
             findings += found
@@ -178,5 +179,5 @@ def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
                 'means an unknown word, set tokens.unknown = "<unk>"'
             )
     if data.train:  # a built-in text is divided as it should be
-        findings += find_overlap({split: Text(split, data).placed() for split in parts}, "lines")
+        findings += find_overlap({split: Text(split, data).placed() for split in texts if split in parts}, "lines")
     return Report(parts, tuple(findings), tuple(notes))
