@@ -9,13 +9,13 @@
 `prepare` writes texts: `es-N` are N pairs of Europarl, tokenized to fit the gold, with the text of XL-WA's development
 and test part; another language is the text of all its parts of XL-WA (dev, test, train). All is lower-cased; no links
 are read. `run` trains and aligns that text, and notes the seconds of the processes; run it with OMP_NUM_THREADS=1.
-With `--system fast_align "words alone" …` and `--out benchmarks/results/alignment_methods.json` other aligners, and
-Regard's with parts left out, are compared the same way. `judge` chooses eflomal's symmetrization on the development part of each text, by the mean of its runs, and writes error
+`judge` chooses eflomal's symmetrization on the development part of each text, by the mean of its runs, and writes error
 rates on both parts with intervals (1,000 bootstrap samples of sentences, of the mean over runs; paired for the
-difference). Regard's runs have different seeds; nothing of it is random, and `judge` says whether they were equal.
-`speed` takes the aligner that `run` trained on 30,000 pairs and aligns the 30,000 that follow in the larger text, which
-are new to it, in one process; and it trains on 10,000 pairs: both with nothing compiled before, and then again.
-`alignment_choice.py` chooses settings.
+difference). Regard's runs have different seeds; nothing of it is random, and `judge` says whether they were equal. With
+`run --system fast_align "words alone" …` and `judge --out benchmarks/results/alignment_methods.json`, other aligners
+and Regard's with parts left out are compared too. `speed` takes the aligner that `run` trained on 30,000 pairs and
+aligns the 30,000 that follow in the larger text, which are new to it, in one process; and it trains on 10,000 pairs:
+both with nothing compiled before, and then again. `alignment_choice.py` chooses settings.
 """
 
 import argparse
@@ -119,19 +119,20 @@ def speed(work: Path) -> list[dict[str, Any]]:
 def new_text(work: Path) -> dict[str, Any]:
     """Pairs per second of text that an aligner was not trained on; loading and compilation are timed separately."""
     texts = [lines(work / f"es-60000.{side}")[-30_000:] for side in ("source", "target")]
-    begun = time.perf_counter()
+    begun, begun_cpu = time.perf_counter(), time.process_time()
     aligner = load(work / "es-30000.regard.1.model")
     assert isinstance(aligner, WordAligner)
     list(aligner.alignments(*(text[:1] for text in texts)))
-    ready, cpu = time.perf_counter(), time.process_time()
+    ready, ready_cpu = time.perf_counter(), time.process_time()
     for start in range(0, len(texts[0]), 1000):
         some = (text[start : start + 1000] for text in texts)
         for found in aligner.alignments(*some):
             pharaoh(found.links(aligner.joining))
-    seconds, cpu = time.perf_counter() - ready, time.process_time() - cpu
+    seconds, cpu = time.perf_counter() - ready, time.process_time() - ready_cpu
     return {
         "pairs": len(texts[0]),
         "loading_and_compiling_seconds": round(ready - begun, 1),
+        "loading_and_compiling_cpu_seconds": round(ready_cpu - begun_cpu, 1),
         "pairs_per_second": round(len(texts[0]) / seconds),
         "pairs_per_cpu_second": round(len(texts[0]) / cpu),
     }

@@ -29,7 +29,7 @@ from regard.models.alignment.learning import learn
 from regard.models.alignment.word_pairs import ParallelText
 from regard.recipe import parse_recipe
 from regard.recipe.alignment import AlignmentRecipe
-from regard.tasks.alignment import words_of
+from regard.tasks.aligned_words import words_of
 from regard.tasks.word_aligner import BY_PROBABILITY, WordAligner
 
 TEXTS = (*LANGUAGES, "es-10000")

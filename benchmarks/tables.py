@@ -222,7 +222,8 @@ def alignment_new_text(record: Record) -> Table:
         "loops",
         "pairs a second of CPU time",
         "by the clock",
-        "s to load it and the loops",
+        "CPU s to load it and the loops",
+        "by the clock",
         "CPU s to train",
         "by the clock",
     ]
@@ -231,6 +232,7 @@ def alignment_new_text(record: Record) -> Table:
             {"cold": "to be compiled", "warm": "compiled before"}[row["when"]],
             f"{row['pairs_per_cpu_second']:,}",
             f"{row['pairs_per_second']:,}",
+            f"{row['loading_and_compiling_cpu_seconds']:.1f}",
             f"{row['loading_and_compiling_seconds']:.1f}",
             f"{row['training_cpu_seconds']:.0f}",
             f"{row['training_seconds']:.0f}",

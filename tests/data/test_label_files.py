@@ -199,3 +199,18 @@ def test_labels_of_lines_are_left_out_too(tmp_path: Path) -> None:
     corpora = read(tmp_path, "2\tso\n1\tfine\n", "a.tsv", rename=["2=", "1=good"])
     assert taken(corpora) == [("fine", ("good",))]
     assert lines(corpora, tmp_path) == ["train: 1 text with labels that are left out: dropped (data.rename); a.tsv:1"]
+
+
+def test_columns_that_may_be_swapped_are_reported(tmp_path: Path) -> None:
+    right = "".join(f"{'good' if number % 2 else 'bad'}\ttext number {number}\n" for number in range(30))
+    assert lines(read(tmp_path, right, "right.tsv"), tmp_path) == []
+    swapped = "".join("\t".join(reversed(line.split("\t"))) + "\n" for line in right.splitlines())
+    (found,) = lines(read(tmp_path, swapped, "swapped.tsv"), tmp_path)
+    assert found.startswith(
+        "train: most texts have one word and there are 30 different labels, so that the columns of text and label may "
+        "be swapped; see data.text_column = -1, data.label_column = 1 for TSV"
+    )
+    assert found.endswith(": kept")
+    assert lines(read(tmp_path, swapped, "swapped.tsv", text_column=1, label_column=2), tmp_path) == []
+    names = "".join(f"{'female' if number % 2 else 'male'}\tname{number}\n" for number in range(30))
+    assert lines(read(tmp_path, names, "names.tsv"), tmp_path) == []  # single words with few labels

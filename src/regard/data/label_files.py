@@ -15,6 +15,7 @@ from regard.data.bracket_trees import phrases_of
 from regard.data.columns import column_of
 from regard.data.examples import Split
 from regard.data.labelled import LabelledCorpora, LabelledPart, LabelledText
+from regard.data.overlap import find_overlap
 from regard.data.report import Finding
 from regard.data.tagged import Problems
 from regard.disk import Lines, decoded, to_utf8
@@ -170,6 +171,17 @@ class LabelFiles:
             raise LineError("tree", str(error)) from None
         return [(" ".join(each.words), [each.label]) for each in (phrases if self._phrases else phrases[:1])]
 
+    def _swapped(self, columns: str) -> Iterator[Finding]:
+        """A finding if the training text looks as if texts were labels and labels were texts."""
+        labels = {label for text in self.texts for label in text.labels}
+        single = sum(len(text.words) <= 1 for text in self.texts)
+        if self.split == "train" and 2 * single > len(self.texts) and len(labels) > max(20, len(self.texts) / 10):
+            what = (
+                f"most texts have one word and there are {len(labels):,} different labels, so that the columns of text "
+                f"and label may be swapped; {columns}"
+            )
+            yield Finding("swapped", self.split, 0, what, "kept")
+
     def part(self, known: set[str] | None) -> LabelledPart:
         """The texts and what was found; `known` are the labels of the training text, if it was read."""
         data, problems = self.data, self.problems
@@ -199,6 +211,7 @@ class LabelFiles:
             *problems.finding("rename", left_out, "dropped", "data.rename"),
             *problems.finding("rename_in_trees", left_out, "dropped", "data.rename_in_trees"),
             *problems.finding("unseen", "labels never seen in training, counted as wrong", "kept"),
+            *self._swapped(columns),
         ]
         words, files = sum(len(text.words) for text in self.texts), ", ".join(map(str, self.files))
         conversations = f"{counted(self.conversation, 'conversation')}, " if data.conversations else ""
@@ -226,5 +239,8 @@ def from_files(data: ClassifyingData, seed: int, splits: Iterable[Split]) -> Lab
     known = {label for text in read["train"].texts for label in text.labels} if "train" in read else None
     parts |= {split: files.part(known) for split, files in read.items()}
     notes = () if known is None else (counted(len(known), "different label"),)
+    overlap = find_overlap(
+        {split: ((" ".join(text.words), text.place) for text in files.texts) for split, files in read.items()}, "texts"
+    )
     order: tuple[Split, ...] = ("train", "dev", "test")
-    return LabelledCorpora({split: parts[split] for split in order if split in parts}, notes)
+    return LabelledCorpora({split: parts[split] for split in order if split in parts}, notes, tuple(overlap))

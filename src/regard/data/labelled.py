@@ -45,6 +45,8 @@ class LabelledCorpora:
 
     parts: Mapping[Split, LabelledPart]
     notes: tuple[str, ...] = ()
+    overlap: tuple[Finding, ...] = ()
+    """What is in the training text too."""
 
     def texts(self, split: Split) -> Sequence[LabelledText]:
         return self.parts[split].texts if split in self.parts else ()
@@ -54,7 +56,7 @@ class LabelledCorpora:
         """The findings of all parts."""
         holds: dict[str, str] = {name: part.holds for name, part in self.parts.items() if part.holds}
         findings = tuple(each for part in self.parts.values() for each in part.findings)
-        return Report(holds, findings, self.notes)
+        return Report(holds, findings + self.overlap, self.notes)
 
     @property
     def fingerprint(self) -> str:

@@ -70,6 +70,8 @@ class TaggedCorpora:
     parts: Mapping[Split, TaggedPart]
     scheme: Scheme
     notes: tuple[str, ...] = ()
+    overlap: tuple[Finding, ...] = ()
+    """What is in the training text too."""
 
     def sentences(self, split: Split) -> Sequence[TaggedSentence]:
         return self.parts[split].sentences if split in self.parts else ()
@@ -78,7 +80,8 @@ class TaggedCorpora:
     def report(self) -> Report:
         """The findings of all parts."""
         holds: dict[str, str] = {name: part.holds for name, part in self.parts.items() if part.holds}
-        return Report(holds, tuple(each for part in self.parts.values() for each in part.findings), self.notes)
+        findings = tuple(each for part in self.parts.values() for each in part.findings)
+        return Report(holds, findings + self.overlap, self.notes)
 
     @property
     def fingerprint(self) -> str:

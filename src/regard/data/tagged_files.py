@@ -11,6 +11,7 @@ from pathlib import Path
 from regard.data.columns import DOCUMENT, TAB, Block, blocks, column_of, is_word, place_of
 from regard.data.examples import Split
 from regard.data.label_files import lines_of
+from regard.data.overlap import find_overlap
 from regard.data.report import Finding, outcome_of
 from regard.data.tagged import Problems, TaggedCorpora, TaggedPart, TaggedSentence
 from regard.errors import DataError, counted
@@ -161,10 +162,13 @@ def from_files(data: TaggingData, seed: int, splits: Iterable[Split]) -> TaggedC
     rows = ((converted(each.tags, scheme) if data.broken == "replace" else each.tags) for each in reference)
     known = Known({tag for row in rows for tag in row}, {each.label for each in reference})
     parts |= {split: files.part(scheme, known if "train" in read else None) for split, files in read.items()}
-    order: tuple[Split, ...] = ("train", "dev", "test")
-    return TaggedCorpora(
-        {split: parts[split] for split in order if split in parts}, scheme, _notes(scheme, data, known)
+    overlap = find_overlap(
+        {split: ((" ".join(each.words), each.places(0)) for each in files.sentences) for split, files in read.items()},
+        "sentences",
     )
+    order: tuple[Split, ...] = ("train", "dev", "test")
+    ordered = {split: parts[split] for split in order if split in parts}
+    return TaggedCorpora(ordered, scheme, _notes(scheme, data, known), tuple(overlap))
 
 
 def _notes(scheme: Scheme, data: TaggingData, known: Known) -> tuple[str, ...]:

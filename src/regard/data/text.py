@@ -9,6 +9,7 @@ from pathlib import Path
 from regard.data.built_in_text import DOCUMENTS, built_in_text, origin
 from regard.data.corpora import OTHERWISE
 from regard.data.examples import Split
+from regard.data.overlap import find_overlap
 from regard.data.report import Finding, Report, outcome_of
 from regard.data.unspaced import find_unspaced
 from regard.disk import Lines, decoded, to_utf8
@@ -60,7 +61,7 @@ class Text:
         self.found.clear()
         self.places.clear()
         begins, words = True, 0
-        for line, place in TEXT_CORPORA[self.data.corpus](self) if self.given is None else self._at_hand():
+        for line, place in self.placed():
             blank = not line or line.isspace()
             if self.data.documents == "headings" and _HEADING.fullmatch(line):
                 begins = True
@@ -85,6 +86,13 @@ class Text:
         documents = f", {counted(found['documents'], 'document')}" if self.data.documents != "none" else ""
         size = f"{counted(found['words'], 'word')}, {counted(found['characters'], 'character')}"
         return f"{counted(found['lines'], 'line')}{files}{documents}, {size}", list(self._findings())
+
+    def placed(self) -> Iterator[tuple[str, str]]:
+        """Every line and its place."""
+        placed: Iterator[tuple[str, str]] = (
+            TEXT_CORPORA[self.data.corpus](self) if self.given is None else self._at_hand()
+        )
+        return placed
 
     def _at_hand(self) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(self.given or (), start=1):
@@ -156,7 +164,8 @@ def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
     parts: dict[str, str] = {}
     findings: list[Finding] = []
     notes: list[str] = []
-    for split, text in load_text(data).items():
+    texts = load_text(data)
+    for split, text in texts.items():
         try:
             parts[split], found = text.report()
             findings += found
@@ -169,4 +178,6 @@ def check_text(data: LanguageData, unknown: str = "", kind: str = "") -> Report:
                 f"{split}: <unk> stands {counted(text.found['unk'], 'time')} in the text, as a word like others; if it "
                 'means an unknown word, set tokens.unknown = "<unk>"'
             )
+    if data.train:  # a built-in text is divided as it should be
+        findings += find_overlap({split: Text(split, data).placed() for split in texts if split in parts}, "lines")
     return Report(parts, tuple(findings), tuple(notes))

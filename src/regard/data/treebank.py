@@ -8,6 +8,7 @@ from pathlib import Path
 
 from regard.data.conllu import PLACES, Problem, Sentence, findings, read_conllu
 from regard.data.examples import Split
+from regard.data.overlap import find_overlap
 from regard.data.projective import made_projective
 from regard.data.report import Finding, Outcome, Report, outcome_of
 from regard.data.text import SPLITS
@@ -104,6 +105,13 @@ class Treebank:
             for part in self.parts.values()
             for finding in part.findings(self.data.malformed, set(part.relations) if known is None else known)
         ]
+        found += find_overlap(
+            {
+                split: ((" ".join(sentence.forms), sentence.place()) for sentence in part.sentences)
+                for split, part in self.parts.items()
+            },
+            "sentences",
+        )
         notes = [note for part in self.parts.values() if (note := _crossing(part))]
         holds = {str(split): part.holds for split, part in self.parts.items() if not part.unreadable}
         return Report(holds, tuple(found), tuple(notes))
