@@ -102,6 +102,7 @@ def check_all_is_taken(page: Page) -> list[Inspection]:
 def test_every_picture_has_its_table_and_its_numbers(visit: Open, explored: dict[str, Translator], view: str) -> None:
     tap = "decoder.layers.1.cross.weights"
     page = visit(model="transformer", text="eins zwei", view=view, tap=tap, head="1")
+    expect(page.locator("main .taking")).to_have_count(len(PICTURES[view]))  # some take longer to compute
     taken = {each.title: each for each in check_all_is_taken(page)}
     assert len(taken) == len(PICTURES[view])
     model = explored["transformer"]
