@@ -1,7 +1,7 @@
 """Plants the mistakes that `regard check` looks for into the training text of real corpora, and counts which it finds,
 how far from their true place, and what it finds where nothing was planted; and how long the checks take.
 
-    python benchmarks/data_faults.py --data ../shared/data --out benchmarks/results/data_faults.json
+    python benchmarks/data_faults.py --data data --out benchmarks/results/data_faults.json
 
 The folder has Multi30k, Europarl (German–English, English–Spanish), Tatoeba, IWSLT 2014 and XL-WA as published, each
 in a folder of its own. False alarms are counted on the whole of each; faults are planted into at most `--most` of its

@@ -1,8 +1,8 @@
 """Results of at most ten minutes on two cores, and of an hour: a translator, a language model, word vectors.
 
-    python benchmarks/laptop.py --data ../shared/data --seeds 1,2,3 --test
-    python benchmarks/laptop.py --data ../shared/data --seeds 1 --rows "language model" --busy --test
-    python benchmarks/laptop.py --data ../shared/data --seeds 1,2,3 --test --rows hour
+    python benchmarks/laptop.py --data data --seeds 1,2,3 --test
+    python benchmarks/laptop.py --data data --seeds 1 --rows "language model" --busy --test
+    python benchmarks/laptop.py --data data --seeds 1,2,3 --test --rows hour
 
 Each row is one command as it is typed, in the folder of the data (multi30k, ptb and wiki2018, as published; wordsim
 has the rated pairs and analogies). Its time is that of the whole process, from its start over reading the files to
