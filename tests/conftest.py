@@ -10,6 +10,7 @@ test. `make test-all` tries more examples, new ones each time, in all cases, and
 import os
 import signal
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _checked = set()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One for all tests: Playwright's synchronous interface cannot be entered twice in a process."""
+    from explorer_pages import chromium
+
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(autouse=True)

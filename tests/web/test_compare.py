@@ -82,6 +82,7 @@ def test_what_a_changed_model_writes_itself(visit: Open, explored: dict[str, Tra
     expect(side.locator(".outputs .text").first).to_have_text(written)
 
 
+@pytest.mark.long
 def test_what_has_no_difference_says_so(visit: Open, explored: dict[str, Translator]) -> None:
     outputs = {name: model.translate(["eins zwei"], beam=5)[0].text for name, model in explored.items()}
     assert len({*outputs.values()}) == 2
@@ -209,6 +210,7 @@ def test_the_other_side_follows_whatever_a_view_keeps(read: Open) -> None:
     assert "place=3" in page.url
 
 
+@pytest.mark.long
 def test_gradients_before_and_after_a_change(visit: Open, explored: dict[str, Translator]) -> None:
     model, uniform = explored["recurrent"], [{"kind": "Uniform", "tap": CROSS}]
     outputs = model.outputs("eins zwei", model.translate(["eins zwei"], beam=5)[0].text)
@@ -224,6 +226,7 @@ def test_gradients_before_and_after_a_change(visit: Open, explored: dict[str, Tr
     assert difference_of(page) == pytest.approx([*expected, expected[1] - expected[0]], rel=0.05, abs=6e-4)
 
 
+@pytest.mark.long
 def test_a_text_goes_on_before_and_after_a_change(read: Open, readers: dict[str, Any]) -> None:
     gates, text = gate_of(readers["gru"]), "the cat sees"
     how = {"count": 12, "decoding": {"method": "sample"}}

@@ -203,6 +203,7 @@ def test_a_text_begins_with_nothing(read: Open, readers: dict[str, Any]) -> None
     expect(page.locator(".reading .written")).to_have_text([str(seen["candidates"].texts[0])])
 
 
+@pytest.mark.long
 def test_gradients_of_several_models_side_by_side(read: Open, readers: dict[str, Any]) -> None:
     # What is shown first is a place that most of them have.
     page = opened(read, "gradients", place=6)
@@ -306,6 +307,7 @@ def test_texts_are_texts(read: Open) -> None:
             page.wait_for_load_state("networkidle")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("view", [*VIEWS, *MORE])
 @pytest.mark.spread(1)
 def test_everyone_can_use_them(read: Open, view: str) -> None:
