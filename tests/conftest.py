@@ -10,7 +10,6 @@ test. `make test-all` tries more examples, new ones each time, in all cases, and
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,15 +89,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _checked = set()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """One for all tests: Playwright's synchronous interface cannot be entered twice in a process."""
-    from explorer_pages import chromium
-
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,13 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pages import Elements, needs_chromium
+from pages import CHROMIUM, Elements, needs_chromium
 from site_questions import QUESTIONS
 from test_documents import options
 
@@ -58,22 +58,26 @@ def test_every_option_setting_and_public_name_is_on_a_page(site: Path) -> None:
 
 
 @needs_chromium
-def test_what_users_ask_is_found_by_the_search_without_a_server(site: Path, browser: Any) -> None:
+def test_what_users_ask_is_found_by_the_search_without_a_server(site: Path) -> None:
     """Opened as files. The page that answers a question is among the first three that its words find, with the section
     that does."""
+    from playwright.sync_api import sync_playwright
+
     found, asked = {}, []
-    page = browser.new_page()
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto((site / "index.html").as_uri())
-    for _, words, _ in QUESTIONS:
-        for typed, told in (("", "Type"), (words, "matching")):
-            page.fill(SEARCH, typed)
-            page.press(SEARCH, "End")  # the site searches when a key is released
-            said = f"document.querySelector('.md-search-result__meta').innerText.includes('{told}')"
-            page.wait_for_function(said)
-        links = page.eval_on_selector_all(".md-search-result__link", "links => links.map(link => link.href)")
-        found[words] = [re.sub(r"\.html(\?[^#]*)?", "", link.partition(f"{site}/")[2]) for link in links]
-    page.close()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which(str(CHROMIUM)), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        for _, words, _ in QUESTIONS:
+            for typed, told in (("", "Type"), (words, "matching")):
+                page.fill(SEARCH, typed)
+                page.press(SEARCH, "End")  # the site searches when a key is released
+                said = f"document.querySelector('.md-search-result__meta').innerText.includes('{told}')"
+                page.wait_for_function(said)
+            links = page.eval_on_selector_all(".md-search-result__link", "links => links.map(link => link.href)")
+            found[words] = [re.sub(r"\.html(\?[^#]*)?", "", link.partition(f"{site}/")[2]) for link in links]
+        browser.close()
     assert {words: found[words] for _, words, answer in QUESTIONS if not _is_early(answer, found[words])} == {}
     assert [address for address in asked if not address.startswith(("file:", "data:", "about:"))] == []
 

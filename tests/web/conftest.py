@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Trained
-from explorer_pages import Open, serving, visiting
+from explorer_pages import Open, chromium, serving, visiting
 from fastapi.testclient import TestClient
 from language_runs import language_recipe
 from parsing_task import RECIPE, TRANSITION, write_treebank
@@ -41,6 +41,12 @@ def client(explored: dict[str, Translator], trained: Trained) -> Iterator[TestCl
     app = create_app(explored, folders={"recurrent": str(trained.folder)})
     with TestClient(app, base_url="http://127.0.0.1:8765") as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")
