@@ -23,6 +23,7 @@ def difference_of(page: Page) -> list[float]:
     return [number(told.partition(f"{name} ")[2].split(",")[0]) for name in ("A", "B", "difference")]
 
 
+@pytest.mark.long
 def test_before_and_after_a_change(visit: Open, explored: dict[str, Translator]) -> None:
     model = explored["recurrent"]
     target = model.translate(["eins zwei"], beam=5)[0].text

@@ -206,6 +206,7 @@ def test_what_cannot_be_looked_at_is_said(visit: Open) -> None:
     )
 
 
+@pytest.mark.long
 def test_what_an_output_rests_on(visit: Open, explored: dict[str, Translator]) -> None:
     model = explored["recurrent"]
     outputs = model.outputs("eins zwei", model.translate(["eins zwei"], beam=5)[0].text)
@@ -259,6 +260,7 @@ def test_it_fits_a_phone(visit: Open, view: str) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.long
 def test_a_visit_with_keys_alone(visit: Open, explored: dict[str, Translator]) -> None:
     """From a text to an enlarged head, a changed weight, and the next step of the tour."""
     page = visit(model="transformer", wait=False)

@@ -161,6 +161,7 @@ def test_surprisal_and_what_is_copied_from_where(read: Open, readers: dict[str, 
     expect(page.locator(".chart .readout")).to_have_text(f"the {bits[0]:.3f} bits")
 
 
+@pytest.mark.long
 def test_a_text_goes_on_token_by_token(read: Open, readers: dict[str, Any]) -> None:
     writer = readers["cached"]
     how = {"method": "sample", "temperature": 1.0}
