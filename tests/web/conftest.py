@@ -43,8 +43,9 @@ def client(explored: dict[str, Translator], trained: Trained) -> Iterator[TestCl
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Closed after each module, because it keeps an event loop running, in which tests of asyncio could not run."""
     with chromium() as browser:
         yield browser
 
